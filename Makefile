@@ -1,0 +1,144 @@
+# GNU make and a POSIX shell. `make help` lists the targets.
+
+CARGO ?= cargo
+# As Cargo.toml says.
+RUST_MIN := $(shell sed -n 's/^rust-version = "\([0-9.]*\)".*/\1/p' Cargo.toml)
+# Where the watchdog looks for its own files, and where it is installed by default.
+ROOT := $(or $(AGENT_DECK_ROOT),$(HOME)/.agent-deck)
+STATIC_TARGET ?= x86_64-unknown-linux-musl
+# The static binary may not grow beyond this (bytes).
+STATIC_MAX_BYTES ?= 900000
+
+NAME := agent-deck-watchdog
+RELEASE := target/release/$(NAME)
+STATIC := target/$(STATIC_TARGET)/release/$(NAME)
+FOLDER = $(DESTDIR)$(ROOT)/watchdog
+SHARE = $(DESTDIR)$(PREFIX)/share
+
+# A shell without a login has not read rustup's setting.
+export PATH := $(PATH):$(HOME)/.cargo/bin
+# Rust's own linker makes static binaries for a foreign processor.
+export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_MUSL_LINKER ?= rust-lld
+
+.PHONY: all help demo test check static bench install uninstall clean cargo
+
+all: cargo
+	$(CARGO) build --release --locked
+
+help:
+	@echo 'make            release build: $(RELEASE)'
+	@echo 'make demo       watch a bundled stand-in deck: a conductor dies and comes back'
+	@echo 'make test       all tests'
+	@echo 'make check      format, lints and all tests'
+	@echo 'make static     static binary: $(STATIC)'
+	@echo 'make bench      what it costs: size, memory, processes, instructions (the static one too, if built)'
+	@echo 'make install    into $(ROOT)/watchdog; with PREFIX=/usr/local into its bin and share'
+	@echo 'make uninstall  takes that away again, keeps state and logs'
+	@echo 'make clean      removes target/'
+
+demo: all
+	$(CARGO) build --release --locked --example standin
+	contrib/demo $(RELEASE) target/release/examples/standin
+
+test: cargo
+	$(CARGO) test --locked
+
+check: cargo
+	@$(call component,fmt,rustfmt)
+	@$(call component,clippy,clippy)
+	$(CARGO) fmt --check
+	$(CARGO) clippy --locked --all-targets -- -D warnings
+	$(CARGO) test --locked
+
+static: cargo
+	@if ! [ -d "$$(rustc --print sysroot)/lib/rustlib/$(STATIC_TARGET)/lib" ] && ! rustup target add '$(STATIC_TARGET)'; then \
+	    echo 'make: Rust has no target $(STATIC_TARGET): rustup target add $(STATIC_TARGET)' >&2; \
+	    exit 1; \
+	fi
+	$(CARGO) build --release --locked --target '$(STATIC_TARGET)'
+	contrib/check-static '$(STATIC)' '$(STATIC_MAX_BYTES)'
+
+# Valgrind hides the kernel page from which rustix reads the clock: what it counts is built
+# upon libc instead.
+bench: all
+	$(CARGO) build --release --locked --example standin
+	@if command -v valgrind >/dev/null 2>&1; then \
+	    RUSTFLAGS='--cfg rustix_use_libc' $(CARGO) build --release --locked --target-dir target/callgrind; \
+	fi
+	COUNTED=target/callgrind/release/$(NAME) contrib/bench target/release/examples/standin $(RELEASE) $(STATIC)
+
+# BIN=path installs another build, such as the static one.
+ifeq ($(BIN),)
+BIN := $(RELEASE)
+install: all
+endif
+
+# The running program keeps the old file: the new one takes its place by rename.
+define put_binary
+cp '$(BIN)' '$(1)/.$(NAME).new' && chmod 755 '$(1)/.$(NAME).new' && mv -f '$(1)/.$(NAME).new' '$(1)/$(NAME)'
+endef
+
+ifeq ($(PREFIX),)
+install:
+	@umask 077 && mkdir -p '$(FOLDER)'
+	@$(call put_binary,$(FOLDER))
+	@echo 'installed $(FOLDER)/$(NAME)'
+	@if [ -e '$(FOLDER)/escalate.sh' ]; then \
+	    echo 'kept      $(FOLDER)/escalate.sh, which was there'; \
+	else \
+	    cp contrib/escalate.sh '$(FOLDER)/escalate.sh' && chmod 700 '$(FOLDER)/escalate.sh' && \
+	    echo 'installed $(FOLDER)/escalate.sh'; \
+	fi
+	@echo 'first look: $(FOLDER)/$(NAME) --once --dry-run --verbose'
+
+uninstall:
+	@rm -f '$(FOLDER)/$(NAME)'
+	@if cmp -s contrib/escalate.sh '$(FOLDER)/escalate.sh'; then rm -f '$(FOLDER)/escalate.sh'; fi
+	@echo 'removed $(FOLDER)/$(NAME); state, logs, flags and your own escalate.sh are kept there'
+else
+install:
+	@mkdir -p '$(DESTDIR)$(PREFIX)/bin' '$(SHARE)/man/man1' '$(SHARE)/$(NAME)'
+	@$(call put_binary,$(DESTDIR)$(PREFIX)/bin)
+	@cp contrib/$(NAME).1 '$(SHARE)/man/man1/$(NAME).1'
+	@cp contrib/escalate.sh contrib/logrotate.conf '$(SHARE)/$(NAME)/'
+	@for file in $(NAME).service com.agentdeck.watchdog.plist crontab.example; do \
+	    sed -e 's|%h/.agent-deck/watchdog/$(NAME)|$(PREFIX)/bin/$(NAME)|' \
+	        -e 's|[$$]HOME/.agent-deck/watchdog/$(NAME)|$(PREFIX)/bin/$(NAME)|' \
+	        "contrib/$$file" >'$(SHARE)/$(NAME)/'"$$file" || exit 1; \
+	done
+	@chmod 644 '$(SHARE)/man/man1/$(NAME).1' '$(SHARE)/$(NAME)'/* && chmod 755 '$(SHARE)/$(NAME)/escalate.sh'
+	@echo 'installed $(DESTDIR)$(PREFIX)/bin/$(NAME), its man page, and $(SHARE)/$(NAME)/'
+	@echo 'to be told by Telegram, copy escalate.sh from there to ~/.agent-deck/watchdog/'
+
+uninstall:
+	@rm -f '$(DESTDIR)$(PREFIX)/bin/$(NAME)' '$(SHARE)/man/man1/$(NAME).1'
+	@rm -rf '$(SHARE)/$(NAME)'
+	@echo 'removed from $(DESTDIR)$(PREFIX); ~/.agent-deck/watchdog is kept'
+endif
+
+clean:
+	$(CARGO) clean
+
+# Says in one line what is missing and how to get it.
+cargo:
+	@if ! command -v $(CARGO) >/dev/null 2>&1; then \
+	    echo 'make: cargo is missing: install Rust $(RUST_MIN) or later from https://rustup.rs, or say CARGO=/path/to/cargo' >&2; \
+	    exit 1; \
+	elif ! version=$$($(CARGO) --version); then \
+	    echo 'make: cargo does not run (no toolchain yet? rustup default stable)' >&2; \
+	    exit 1; \
+	elif ! echo "$$version" | awk -v min='$(RUST_MIN)' '{ split($$2, v, "."); split(min, m, "."); exit !(v[1] > m[1] || (v[1] == m[1] && v[2] >= m[2])) }'; then \
+	    echo "make: $$version is too old, Rust $(RUST_MIN) is needed: rustup update stable, or see https://rustup.rs" >&2; \
+	    exit 1; \
+	elif ! command -v cc >/dev/null 2>&1; then \
+	    echo 'make: no C linker (cc): apt-get install gcc, or xcode-select --install' >&2; \
+	    exit 1; \
+	fi
+
+# component(cargo command, rustup component)
+define component
+if ! $(CARGO) $(1) --version >/dev/null 2>&1 && ! rustup component add $(2); then \
+    echo 'make: cargo $(1) is missing: rustup component add $(2), or the $(2) package of your system' >&2; \
+    exit 1; \
+fi
+endef

@@ -1,0 +1,3 @@
+//! What the watchdog can do, one file a capability. Pure: what was seen goes
+//! in, a judgement comes out.
+pub mod restart;

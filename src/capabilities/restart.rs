@@ -1,0 +1,493 @@
+//! Capability 1: is this critical session dead for certain (DESIGN 3.2)?
+//!
+//! [`judge`] is asked again and again with what has been looked at so far, and
+//! says what to look at next, why to leave it alone, or that it is dead. Cheap
+//! looks come first.
+//!
+//! This file does not know budgets (`guard.rs`), nor how one looks.
+
+use std::time::Duration;
+
+use crate::clock::{Time, spoken};
+use crate::deck::processes::{
+    alive_beside_shell, bare_shell, deck_commands, maybe_alive, pane_process,
+};
+use crate::model::{
+    Flags, NoAnswer, Pane, Profile, Session, Shown, Sight, Status, Substate, Traces,
+};
+use crate::state::{Memory, State};
+
+/// A session younger than this is left alone (the manual: 60 s).
+pub const YOUNG: Duration = Duration::from_secs(60);
+/// Between two looks that have to agree while the terminal UI runs (DESIGN 3.2).
+const UI_CONFIRM: Duration = Duration::from_secs(1);
+/// Between two looks at a pane that stands (DESIGN 3.2).
+const PANE_CONFIRM: Duration = Duration::from_secs(2);
+/// A first look older than this is no longer the first of two.
+const CONFIRM_MOST: Duration = Duration::from_secs(60);
+
+/// What has been looked at so far; `None` where it has not.
+#[derive(Clone, Debug)]
+pub struct Look<'a> {
+    /// The row of the last good list.
+    pub row: &'a Session,
+    /// What is remembered of it.
+    pub memory: &'a Memory,
+    /// agent-deck's files about it.
+    pub traces: Traces,
+    /// The machine's processes before agent-deck was asked.
+    pub before: &'a Sight,
+    /// The machine's processes after agent-deck was asked.
+    pub after: Option<Sight>,
+    /// `session show`.
+    pub shown: Option<Result<Shown, NoAnswer>>,
+    /// `session output --pane`.
+    pub pane: Option<Result<Pane, NoAnswer>>,
+    /// The first of two looks.
+    pub first: Option<FirstLook>,
+    /// The end of its pane process was witnessed.
+    pub witnessed: bool,
+    /// Other sessions of this deck are listed alive and none of their
+    /// processes can be seen: these eyes see nothing.
+    pub blind: Option<String>,
+    /// Life was seen through these eyes since boot.
+    pub life_seen: bool,
+}
+
+/// The first of two looks that have to agree.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FirstLook {
+    /// When.
+    pub at: Time,
+    /// What was seen.
+    pub pane: Pane,
+    /// The agent-deck terminal UI was running.
+    pub ui: bool,
+}
+
+/// What [`judge`] says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Finding {
+    /// Ask `session show`.
+    AskShow,
+    /// Ask `session output --pane`.
+    AskPane,
+    /// Look at the processes once more.
+    AskProcesses,
+    /// Look at everything again at that moment; this look was the first.
+    LookAgain(Time, FirstLook),
+    /// Leave it alone.
+    Leave(Refusal),
+    /// It is dead; the evidence in words.
+    Dead(String),
+}
+
+/// Why a session is left alone.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    /// Which rule.
+    pub cause: Cause,
+    /// In words, with the numbers.
+    pub sentence: String,
+    /// When to look again; `None`: with the usual distances.
+    pub again: Option<Time>,
+}
+
+/// The rules of this capability that refuse.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cause {
+    /// agent-deck does not call it dead.
+    NotDead,
+    /// Stopped on purpose.
+    Stopped,
+    /// Archived.
+    Archived,
+    /// A login problem.
+    AuthHold,
+    /// It never ran.
+    NeverRan,
+    /// Younger than a minute.
+    Young,
+    /// Its agent may be alive.
+    MaybeAlive,
+    /// Its terminal stands and is no bare shell.
+    TerminalStands,
+    /// Its spawn lock is held.
+    SpawnLock,
+    /// An agent-deck command that changes something runs.
+    OtherCommand,
+    /// What is seen from here proves nothing.
+    WrongEyes,
+    /// agent-deck did not answer.
+    NoAnswer,
+}
+
+impl Cause {
+    /// The word in logs.
+    pub fn word(self) -> &'static str {
+        match self {
+            Cause::NotDead => "not-dead",
+            Cause::Stopped => "stopped",
+            Cause::Archived => "archived",
+            Cause::AuthHold => "auth-hold",
+            Cause::NeverRan => "never-ran",
+            Cause::Young => "young",
+            Cause::MaybeAlive => "maybe-alive",
+            Cause::TerminalStands => "terminal-stands",
+            Cause::SpawnLock => "spawn-lock",
+            Cause::OtherCommand => "other-command",
+            Cause::WrongEyes => "wrong-eyes",
+            Cause::NoAnswer => "no-answer",
+        }
+    }
+
+    /// Whether a person has to hear of it when it lasts (DESIGN 1.1, promise 4).
+    pub fn is_told(self) -> bool {
+        match self {
+            // Nobody has ever seen these alive, or somebody wanted them so; a
+            // login problem has an episode of its own.
+            Cause::NotDead
+            | Cause::Stopped
+            | Cause::Archived
+            | Cause::NeverRan
+            | Cause::AuthHold => false,
+            Cause::Young
+            | Cause::MaybeAlive
+            | Cause::TerminalStands
+            | Cause::SpawnLock
+            | Cause::OtherCommand
+            | Cause::WrongEyes
+            | Cause::NoAnswer => true,
+        }
+    }
+}
+
+/// Whether a session is critical: conductor-like, or opted in by a flag file.
+pub fn is_critical(session: &Session, flags: &Flags) -> bool {
+    session.is_conductor_like() || flags.autorestart.contains(&session.id)
+}
+
+/// The critical rows of a list that read dead.
+pub fn wishes<'a>(rows: &'a [Session], flags: &'a Flags) -> impl Iterator<Item = &'a Session> {
+    rows.iter()
+        .filter(|row| row.status == Status::Error && !row.archived && is_critical(row, flags))
+}
+
+/// The place of a session in the queue, smaller first: conductors, then the one
+/// that has waited longest since it died or was last tried.
+pub fn turn_order(row: &Session, state: &State) -> (bool, Time, String) {
+    let memory = state.sessions.get(&row.id);
+    let waits_since = memory
+        .map(|m| m.last_restart().max(m.dead_since).unwrap_or_default())
+        .unwrap_or_default();
+    (!row.is_conductor_like(), waits_since, row.id.to_string())
+}
+
+/// Judges what has been looked at so far.
+pub fn judge(look: &Look, now: Time) -> Finding {
+    if let Some(refusal) = outside(look, look.before, now) {
+        return Finding::Leave(refusal);
+    }
+    let Some(shown) = &look.shown else {
+        return Finding::AskShow;
+    };
+    let shown = match shown {
+        Ok(shown) => shown,
+        Err(why) => return leave(Cause::NoAnswer, format!("session show: {why}")),
+    };
+    if let Some(refusal) = listed(look, shown) {
+        return Finding::Leave(refusal);
+    }
+    let Some(pane) = &look.pane else {
+        return Finding::AskPane;
+    };
+    let pane = match pane {
+        Ok(pane) => pane,
+        Err(why) => return leave(Cause::NoAnswer, format!("session output --pane: {why}")),
+    };
+    if let Some(refusal) = held(shown, pane) {
+        return Finding::Leave(refusal);
+    }
+    let Some(after) = &look.after else {
+        return Finding::AskProcesses;
+    };
+    if let Some(refusal) = outside(look, after, now).or_else(|| alive(look, shown, pane, after)) {
+        return Finding::Leave(refusal);
+    }
+    if let Some(refusal) = eyes(look, after) {
+        return Finding::Leave(refusal);
+    }
+    confirmed(look, shown, pane, after, now)
+}
+
+fn leave(cause: Cause, sentence: String) -> Finding {
+    Finding::Leave(refuse(cause, sentence, None))
+}
+
+fn refuse(cause: Cause, sentence: String, again: Option<Time>) -> Refusal {
+    Refusal {
+        cause,
+        sentence,
+        again,
+    }
+}
+
+/// What can be said without asking agent-deck about the session.
+fn outside(look: &Look, sight: &Sight, now: Time) -> Option<Refusal> {
+    if look.row.archived {
+        return Some(refuse(Cause::Archived, "it is archived".to_owned(), None));
+    }
+    if let Some(refusal) = young(look, now) {
+        return Some(refusal);
+    }
+    if let Some(why) = &look.traces.unreadable {
+        let sentence = format!("agent-deck's files about it cannot be looked at: {why}");
+        return Some(refuse(Cause::NoAnswer, sentence, None));
+    }
+    if let Some(pid) = look.traces.spawn_lock {
+        let sentence = format!("process {pid} holds its spawn lock");
+        return Some(refuse(
+            Cause::SpawnLock,
+            sentence,
+            Some(now.plus(PANE_CONFIRM)),
+        ));
+    }
+    let Sight::Seen(table) = sight else {
+        return None;
+    };
+    if let Some((pid, verb)) = deck_commands(table).changing.first() {
+        let sentence = format!("agent-deck {verb} runs (process {pid})");
+        return Some(refuse(
+            Cause::OtherCommand,
+            sentence,
+            Some(now.plus(PANE_CONFIRM)),
+        ));
+    }
+    // Whether a shell in its terminal is a bare one is judged later, with what
+    // agent-deck says of it; any other living process means hands off.
+    alive_beside_shell(table, &look.row.id, "").map(|(pid, why)| living(pid, &why))
+}
+
+fn living(pid: u32, why: &str) -> Refusal {
+    let sentence = format!("it reads dead, but process {pid} may be its agent: {why}");
+    refuse(Cause::MaybeAlive, sentence, None)
+}
+
+fn young(look: &Look, now: Time) -> Option<Refusal> {
+    let started = look
+        .traces
+        .hook
+        .as_ref()
+        .filter(|hook| hook.event == "SessionStart")
+        .map(|hook| hook.at);
+    let births = [
+        (
+            "created",
+            look.row.created.or_else(|| look.row.id.created()),
+        ),
+        ("spawned", look.traces.spawned),
+        ("started", started),
+        ("started", look.memory.agent.map(|agent| agent.started)),
+    ];
+    let newest = births
+        .into_iter()
+        .filter_map(|(what, at)| Some((at?, what)))
+        .max()?;
+    let (at, what) = newest;
+    (now.since(at) < YOUNG).then(|| {
+        let sentence = format!(
+            "it was {what} {} ago, less than a minute",
+            spoken(now.since(at))
+        );
+        refuse(Cause::Young, sentence, Some(at.plus(YOUNG)))
+    })
+}
+
+/// What `session show` says against a restart.
+fn listed(look: &Look, shown: &Shown) -> Option<Refusal> {
+    let status = shown.status.word();
+    match shown.status {
+        Status::Error => {}
+        Status::Stopped => {
+            return Some(refuse(
+                Cause::Stopped,
+                "it was stopped on purpose".to_owned(),
+                None,
+            ));
+        }
+        Status::Running
+        | Status::Waiting
+        | Status::Idle
+        | Status::Queued
+        | Status::Starting
+        | Status::Unfamiliar(_) => {
+            let sentence = format!("session show says {status}");
+            return Some(refuse(Cause::NotDead, sentence, None));
+        }
+    }
+    if shown.auth_hold {
+        let sentence = "agent-deck holds it for a login problem; log in again".to_owned();
+        return Some(refuse(Cause::AuthHold, sentence, None));
+    }
+    let ran = look.memory.ran
+        || !shown.agent_session.is_empty()
+        || look.traces.hook.is_some()
+        || look.traces.spawned.is_some();
+    (!ran).then(|| {
+        let sentence = "it was added and never ran, as far as can be seen".to_owned();
+        refuse(Cause::NeverRan, sentence, None)
+    })
+}
+
+/// A login problem over a pane that stands; once the pane is gone other
+/// substates are ignored.
+fn held(shown: &Shown, pane: &Pane) -> Option<Refusal> {
+    match (pane, shown.substate) {
+        (Pane::Stands(_), Some(Substate::Auth401)) => {
+            let sentence = "its screen shows a login problem; log in again".to_owned();
+            Some(refuse(Cause::AuthHold, sentence, None))
+        }
+        (Pane::Stands(_) | Pane::Gone, _) => None,
+    }
+}
+
+/// Whether its agent may be alive, now that the agent's own session id is known.
+fn alive(look: &Look, shown: &Shown, pane: &Pane, sight: &Sight) -> Option<Refusal> {
+    let Sight::Seen(table) = sight else {
+        return None;
+    };
+    let alive = if is_bare_shell(look, shown, pane, sight) {
+        alive_beside_shell(table, &look.row.id, &shown.agent_session)
+    } else {
+        maybe_alive(table, &look.row.id, &shown.agent_session)
+    };
+    alive.map(|(pid, why)| living(pid, &why))
+}
+
+/// Whether the terminal holds a bare shell where an agent should be.
+fn is_bare_shell(look: &Look, shown: &Shown, pane: &Pane, sight: &Sight) -> bool {
+    let Sight::Seen(table) = sight else {
+        return false;
+    };
+    let command = if shown.command.is_empty() {
+        &look.row.command
+    } else {
+        &shown.command
+    };
+    matches!(pane, Pane::Stands(_))
+        && shown.tool == "shell"
+        && !command.is_empty()
+        && !look.row.is_ssh
+        && !look.traces.sandboxed
+        && bare_shell(table, &look.row.id).is_some()
+}
+
+/// Whether what is seen from here proves anything.
+fn eyes(look: &Look, sight: &Sight) -> Option<Refusal> {
+    let why = match sight {
+        Sight::Blind(why) => why,
+        Sight::Seen(_) => look.blind.as_ref()?,
+    };
+    (!look.life_seen).then(|| {
+        let sentence = format!(
+            "{why}, and no session was seen alive from here since boot: perhaps the sessions \
+             live under another user, HOME or TMUX_TMPDIR"
+        );
+        refuse(Cause::WrongEyes, sentence, None)
+    })
+}
+
+/// The last step: the terminal is gone, or two looks agree that nobody is in it.
+fn confirmed(look: &Look, shown: &Shown, pane: &Pane, sight: &Sight, now: Time) -> Finding {
+    let ui = match sight {
+        Sight::Seen(table) => !deck_commands(table).ui.is_empty(),
+        Sight::Blind(_) => false,
+    };
+    let evidence = match pane {
+        Pane::Gone => "error in show, its terminal is gone and no process of it lives".to_owned(),
+        Pane::Stands(_) if is_bare_shell(look, shown, pane, sight) => {
+            "error in show, its terminal holds a bare shell in two looks".to_owned()
+        }
+        Pane::Stands(_) if look.witnessed && ended(look, sight) => {
+            "error in show, the end of its process was seen".to_owned()
+        }
+        Pane::Stands(_) if ended(look, sight) => {
+            "error in show, its terminal stands still in two looks and no process of it lives"
+                .to_owned()
+        }
+        Pane::Stands(_) => {
+            let sentence = "it reads dead, but its terminal stands".to_owned();
+            return leave(Cause::TerminalStands, sentence);
+        }
+    };
+    let wait = match pane {
+        Pane::Stands(_) if !look.witnessed || is_bare_shell(look, shown, pane, sight) => {
+            Some(PANE_CONFIRM)
+        }
+        Pane::Stands(_) | Pane::Gone => ui.then_some(UI_CONFIRM),
+    };
+    let Some(wait) = wait else {
+        return Finding::Dead(evidence);
+    };
+    second_look(
+        look,
+        FirstLook {
+            at: now,
+            pane: pane.clone(),
+            ui,
+        },
+        wait,
+        evidence,
+    )
+}
+
+/// Two looks `wait` apart have to agree.
+fn second_look(look: &Look, this: FirstLook, wait: Duration, evidence: String) -> Finding {
+    let now = this.at;
+    let Some(first) = look
+        .first
+        .as_ref()
+        .filter(|f| now.since(f.at) < CONFIRM_MOST)
+    else {
+        return Finding::LookAgain(now.plus(wait), this);
+    };
+    if first.pane != this.pane {
+        let sentence = "it reads dead, but its terminal changed between two looks".to_owned();
+        return leave(Cause::TerminalStands, sentence);
+    }
+    if now.since(first.at) < wait {
+        return Finding::LookAgain(first.at.plus(wait), first.clone());
+    }
+    Finding::Dead(evidence)
+}
+
+/// Whether no pane process of it is to be found, where processes can be seen.
+fn ended(look: &Look, sight: &Sight) -> bool {
+    match sight {
+        Sight::Seen(table) => pane_process(table, &look.row.id).is_none(),
+        Sight::Blind(_) => look.witnessed,
+    }
+}
+
+/// Whether processes can be believed: at least one of the sessions that are
+/// listed alive was found among them. `None` when they can.
+pub fn blind(profile: &Profile, rows: &[Session], sight: &Sight) -> Option<String> {
+    let alive: Vec<&Session> = rows
+        .iter()
+        .filter(|row| row.status.is_alive() && !row.is_ssh)
+        .collect();
+    match sight {
+        Sight::Blind(why) => Some(why.clone()),
+        Sight::Seen(table) => {
+            let seen = alive.iter().any(|row| {
+                pane_process(table, &row.id).is_some() || maybe_alive(table, &row.id, "").is_some()
+            });
+            (!alive.is_empty() && !seen).then(|| {
+                format!(
+                    "{} sessions of {profile} are listed alive and no process of them is seen",
+                    alive.len()
+                )
+            })
+        }
+    }
+}

@@ -1,0 +1,348 @@
+//! Settings: the environment, read once, checked, with every error naming the
+//! variable, the value and what is allowed (DESIGN 2.2).
+//!
+//! This file does not know what the settings are used for.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use crate::model::Profile;
+
+/// What may be set.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// The user's home.
+    pub home: PathBuf,
+    /// `XDG_DATA_HOME`, when set.
+    pub xdg_data_home: Option<OsString>,
+    /// `AGENT_DECK_ROOT`.
+    pub root: PathBuf,
+    /// Whether `AGENT_DECK_ROOT` was set.
+    pub root_is_set: bool,
+    /// `AGENT_DECK_BIN`, or the places to look at.
+    pub bin: Bin,
+    /// `AGENT_DECK_PROFILE`.
+    pub profiles: Wanted,
+    /// `TELEGRAM_ESCALATION_CHAT_ID`; empty: escalations are only logged.
+    pub chat_id: String,
+    /// `MIN_GLOBAL_RESTART_INTERVAL_S`.
+    pub spacing: Duration,
+    /// `SAFETY_POLL_S`.
+    pub poll: Duration,
+    /// `PROCESS_WATCH`.
+    pub process_watch: bool,
+}
+
+/// Where agent-deck is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Bin {
+    /// Named by the user.
+    Named(PathBuf),
+    /// The first of these that is there.
+    Search(Vec<PathBuf>),
+}
+
+/// Which profiles are watched.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Wanted {
+    /// These.
+    Named(Vec<Profile>),
+    /// All that agent-deck lists.
+    All,
+}
+
+/// One whole-number setting: name, default and range in seconds.
+pub struct Seconds {
+    /// Variable.
+    pub name: &'static str,
+    /// Default.
+    pub default: u64,
+    /// Smallest value.
+    pub least: u64,
+    /// Largest value.
+    pub most: u64,
+}
+
+/// Seconds between any two restarts (the manual: 60).
+pub const SPACING: Seconds = Seconds {
+    name: "MIN_GLOBAL_RESTART_INTERVAL_S",
+    default: 60,
+    least: 1,
+    most: 86_400,
+};
+/// Seconds between two lists when nothing else wakes the watchdog (the manual: 5).
+pub const POLL: Seconds = Seconds {
+    name: "SAFETY_POLL_S",
+    default: 5,
+    least: 1,
+    most: 300,
+};
+/// Below this the spacing is accepted with a warning (DESIGN 2.2).
+pub const SPACING_SAFE: u64 = 60;
+
+/// Looks a variable up.
+pub type Environment<'a> = &'a dyn Fn(&str) -> Option<OsString>;
+
+impl Settings {
+    /// Reads the settings out of an environment.
+    ///
+    /// # Errors
+    /// A sentence that names the variable, the value and what is allowed.
+    pub fn read(environment: Environment) -> Result<Settings, String> {
+        let home = home(environment)?;
+        let root = match set(environment, "AGENT_DECK_ROOT") {
+            Some(root) => Some(absolute("AGENT_DECK_ROOT", root)?),
+            None => None,
+        };
+        Ok(Settings {
+            xdg_data_home: set(environment, "XDG_DATA_HOME"),
+            root_is_set: root.is_some(),
+            root: root.unwrap_or_else(|| home.join(".agent-deck")),
+            bin: bin(environment, &home)?,
+            profiles: profiles(environment)?,
+            chat_id: chat_id(environment)?,
+            spacing: seconds(environment, &SPACING)?,
+            poll: seconds(environment, &POLL)?,
+            process_watch: process_watch(environment)?,
+            home,
+        })
+    }
+
+    /// What is accepted, but not wise.
+    pub fn warnings(&self) -> Vec<String> {
+        let spacing = self.spacing.as_secs();
+        let mut warnings = Vec::new();
+        if spacing < SPACING_SAFE {
+            warnings.push(format!(
+                "{}={spacing} is below {SPACING_SAFE}: restarts may follow each other faster \
+                 than the manual promises",
+                SPACING.name
+            ));
+        }
+        warnings
+    }
+
+    /// Our own folder.
+    pub fn folder(&self) -> PathBuf {
+        self.root.join("watchdog")
+    }
+}
+
+/// A variable that is set and not empty.
+fn set(environment: Environment, name: &str) -> Option<OsString> {
+    environment(name).filter(|value| !value.is_empty())
+}
+
+fn home(environment: Environment) -> Result<PathBuf, String> {
+    let home = match set(environment, "HOME") {
+        Some(home) => PathBuf::from(home),
+        // From the user database, where HOME is not set.
+        None => std::env::home_dir().filter(|home| !home.as_os_str().is_empty()).ok_or(
+            "HOME is not set, and the user database names no home: set HOME to your home folder",
+        )?,
+    };
+    if !home.is_absolute() || home == Path::new("/") {
+        return Err(format!(
+            "HOME={} cannot be used: it must be an absolute path below /",
+            home.display()
+        ));
+    }
+    Ok(home)
+}
+
+fn absolute(name: &str, value: OsString) -> Result<PathBuf, String> {
+    let path = PathBuf::from(value);
+    if path.is_absolute() && path != Path::new("/") {
+        return Ok(path);
+    }
+    Err(format!(
+        "{name}={} cannot be used: it must be an absolute path below /",
+        path.display()
+    ))
+}
+
+fn bin(environment: Environment, home: &Path) -> Result<Bin, String> {
+    if let Some(named) = set(environment, "AGENT_DECK_BIN") {
+        return Ok(Bin::Named(absolute("AGENT_DECK_BIN", named)?));
+    }
+    let name = "agent-deck";
+    let mut places = vec![PathBuf::from("/usr/local/bin").join(name)];
+    if let Some(path) = set(environment, "PATH") {
+        let folders = std::env::split_paths(&path).filter(|folder| folder.is_absolute());
+        places.extend(folders.map(|folder| folder.join(name)));
+    }
+    places.push(home.join(".local/bin").join(name));
+    places.push(PathBuf::from("/opt/homebrew/bin").join(name));
+    let mut known = Vec::new();
+    places.retain(|place| {
+        !known.contains(place) && {
+            known.push(place.clone());
+            true
+        }
+    });
+    Ok(Bin::Search(places))
+}
+
+fn profiles(environment: Environment) -> Result<Wanted, String> {
+    let name = "AGENT_DECK_PROFILE";
+    let text = match set(environment, name) {
+        Some(text) => text
+            .into_string()
+            .map_err(|_| format!("{name} is not valid UTF-8"))?,
+        None => "default".to_owned(),
+    };
+    if text == "all" {
+        return Ok(Wanted::All);
+    }
+    let mut named: Vec<Profile> = Vec::new();
+    for part in text.split(',').map(str::trim) {
+        let profile = Profile::parse(part).ok_or_else(|| {
+            format!(
+                "{name}={text:?} cannot be used: {part:?} is no profile name (one name, a comma \
+                 list of names, or all)"
+            )
+        })?;
+        if !named.contains(&profile) {
+            named.push(profile);
+        }
+    }
+    Ok(Wanted::Named(named))
+}
+
+fn chat_id(environment: Environment) -> Result<String, String> {
+    let name = "TELEGRAM_ESCALATION_CHAT_ID";
+    let Some(text) = set(environment, name) else {
+        return Ok(String::new());
+    };
+    let text = text.to_string_lossy().trim().to_owned();
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '@');
+    if text.is_empty() || text.len() > 64 || !text.chars().all(plain) {
+        return Err(format!(
+            "{name}={text:?} cannot be used: a chat's number, such as -1001234567890, or @channel"
+        ));
+    }
+    Ok(text)
+}
+
+fn process_watch(environment: Environment) -> Result<bool, String> {
+    let name = "PROCESS_WATCH";
+    match set(environment, name)
+        .map(|value| value.to_string_lossy().into_owned())
+        .as_deref()
+    {
+        None | Some("on") => Ok(true),
+        Some("off") => Ok(false),
+        Some(other) => Err(format!("{name}={other:?} cannot be used: on or off")),
+    }
+}
+
+fn seconds(environment: Environment, setting: &Seconds) -> Result<Duration, String> {
+    let Seconds {
+        name,
+        default,
+        least,
+        most,
+    } = *setting;
+    let Some(value) = set(environment, name) else {
+        return Ok(Duration::from_secs(default));
+    };
+    let text = value.to_string_lossy();
+    let number = text
+        .parse::<u64>()
+        .ok()
+        .filter(|n| (least..=most).contains(n));
+    number.map(Duration::from_secs).ok_or_else(|| {
+        format!("{name}={text:?} cannot be used: a whole number of seconds from {least} to {most}")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(pairs: &[(&str, &str)]) -> Result<Settings, String> {
+        let set = |name: &str| {
+            let home = ("HOME", "/home/u");
+            let found = pairs
+                .iter()
+                .chain([&home])
+                .find(|(known, _)| *known == name);
+            found.map(|(_, value)| OsString::from(value))
+        };
+        Settings::read(&set)
+    }
+
+    #[test]
+    fn unset_and_empty_mean_the_manuals_defaults() {
+        for pairs in [
+            &[][..],
+            &[
+                ("AGENT_DECK_ROOT", ""),
+                ("SAFETY_POLL_S", ""),
+                ("AGENT_DECK_PROFILE", ""),
+            ],
+        ] {
+            let settings = read(pairs).unwrap();
+            assert_eq!(settings.root, Path::new("/home/u/.agent-deck"));
+            assert_eq!(settings.folder(), Path::new("/home/u/.agent-deck/watchdog"));
+            assert_eq!(settings.spacing, Duration::from_secs(60));
+            assert_eq!(settings.poll, Duration::from_secs(5));
+            assert_eq!(
+                settings.profiles,
+                Wanted::Named(vec![Profile::parse("default").unwrap()])
+            );
+            assert!(settings.process_watch);
+            assert!(settings.warnings().is_empty());
+            let Bin::Search(places) = settings.bin else {
+                panic!("searched")
+            };
+            assert_eq!(places[0], Path::new("/usr/local/bin/agent-deck"));
+            assert!(places.contains(&PathBuf::from("/home/u/.local/bin/agent-deck")));
+        }
+    }
+
+    #[test]
+    fn an_error_names_variable_value_and_range() {
+        for (name, value, allowed) in [
+            ("MIN_GLOBAL_RESTART_INTERVAL_S", "0", "1 to 86400"),
+            ("MIN_GLOBAL_RESTART_INTERVAL_S", "86401", "1 to 86400"),
+            ("SAFETY_POLL_S", "5s", "1 to 300"),
+            ("SAFETY_POLL_S", "-5", "1 to 300"),
+            ("SAFETY_POLL_S", "1e2", "1 to 300"),
+            ("SAFETY_POLL_S", "99999999999999999999999", "1 to 300"),
+            ("PROCESS_WATCH", "no", "on or off"),
+            ("AGENT_DECK_PROFILE", "a/b", "profile name"),
+            ("AGENT_DECK_PROFILE", "a,,b", "profile name"),
+            ("AGENT_DECK_ROOT", "relative", "absolute"),
+            ("AGENT_DECK_ROOT", "/", "absolute"),
+            ("AGENT_DECK_BIN", "agent-deck", "absolute"),
+            ("HOME", "/", "absolute"),
+            ("HOME", "u", "absolute"),
+            ("TELEGRAM_ESCALATION_CHAT_ID", "a b", "chat"),
+        ] {
+            let error = read(&[(name, value)]).unwrap_err();
+            for part in [name, value, allowed] {
+                assert!(error.contains(part), "{error:?} lacks {part:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_short_spacing_is_accepted_with_a_warning() {
+        let settings = read(&[("MIN_GLOBAL_RESTART_INTERVAL_S", "1")]).unwrap();
+        assert_eq!(settings.spacing, Duration::from_secs(1));
+        assert!(settings.warnings()[0].contains("MIN_GLOBAL_RESTART_INTERVAL_S=1"));
+    }
+
+    #[test]
+    fn profiles_are_one_a_list_or_all() {
+        let named = |text: &str| read(&[("AGENT_DECK_PROFILE", text)]).unwrap().profiles;
+        let profile = |text| Profile::parse(text).unwrap();
+        assert_eq!(
+            named("work, home,work"),
+            Wanted::Named(vec![profile("work"), profile("home")])
+        );
+        assert_eq!(named("all"), Wanted::All);
+    }
+}

@@ -1,0 +1,381 @@
+//! The main job: take the lock, load the memory, then wait, turn, wait.
+//!
+//! This file does not know what a turn does.
+
+use std::path::Path;
+use std::time::Duration;
+
+use crate::cli::{Exit, Mode};
+use crate::clock::{Clock, Reading, Time, spoken};
+use crate::config::{Settings, Wanted};
+use crate::host::folder;
+use crate::host::lock::{self, Holder, Lock, NotTaken};
+use crate::host::logs::Logs;
+use crate::host::notify::Notify;
+use crate::host::wait::{Hint, Wait, Watched};
+use crate::machine::memory::{self, Found};
+use crate::machine::pulse::Pulse;
+use crate::machine::{Machine, eprintln_quietly};
+use crate::model::Level;
+use crate::remember;
+use crate::state::{Life, State};
+use crate::telling::{self, Kind};
+use crate::turn;
+use crate::watch::{Rules, Watch};
+use crate::world::World;
+
+/// So long the daemon waits for another instance to leave (DESIGN 2.1).
+const LOCK_PATIENCE: Duration = Duration::from_secs(120);
+/// Between two tries to take the lock.
+const LOCK_AGAIN: Duration = Duration::from_secs(1);
+/// While `escalate.sh` runs, its deadline of 60 s is looked after this often.
+const TELLING_LOOK: Duration = Duration::from_secs(5);
+/// `--once` stays this long for a second look that has to agree with the
+/// first; the longest is 2 s (DESIGN 3.2).
+const ONCE_STAYS: Duration = Duration::from_secs(5);
+
+/// Watches, until a signal or for one turn.
+pub fn run(settings: Settings, mode: Mode) -> Exit {
+    let clock = Clock::start();
+    let folder = settings.folder();
+    let mut pulse = match prepare(&settings, mode, &clock) {
+        Ok(pulse) => pulse,
+        Err(why) => return system(&why),
+    };
+    if !mode.dry_run {
+        match take_lock(&folder, &settings, mode, &clock, &mut pulse) {
+            Ok(lock) => pulse.lock = Some(lock),
+            Err(exit) => return exit,
+        }
+    }
+    let found = memory::load(&folder, &clock, !mode.dry_run);
+    let mut machine = Machine::new(settings, mode, clock, pulse);
+    let (state, lost) = match found {
+        Found::State(state) => (state, None),
+        Found::Lost(state, why) => (state, Some(why)),
+        Found::Refused(why) => return system(&why),
+    };
+    let mut watch = Watch::new(state, rules(&machine));
+    if let Some(why) = lost {
+        memory_lost(&mut watch, &mut machine, &why);
+    }
+    if !mode.dry_run {
+        telling::forget_handed_over(&mut watch.state, &mut machine);
+    }
+    greet(&mut machine);
+    if mode.once {
+        once(&mut watch, &mut machine)
+    } else {
+        forever(&mut watch, &mut machine)
+    }
+}
+
+fn prepare(settings: &Settings, mode: Mode, clock: &Clock) -> Result<Pulse, String> {
+    if !mode.dry_run {
+        folder::prepare(&settings.folder())?;
+    }
+    let wait = Wait::new().map_err(|e| format!("signals cannot be had: {e}"))?;
+    let notify = Notify::from_env();
+    Ok(Pulse::new(wait, notify, None, clock.clone(), settings.poll))
+}
+
+fn system(why: &str) -> Exit {
+    eprintln_quietly(&format!("agent-deck-watchdog: {why}"));
+    Exit::System
+}
+
+/// Takes the lock: `--once` tries once, the daemon for two minutes.
+fn take_lock(
+    folder: &Path,
+    settings: &Settings,
+    mode: Mode,
+    clock: &Clock,
+    pulse: &mut Pulse,
+) -> Result<Lock, Exit> {
+    let begin = clock.now();
+    loop {
+        let taken = match Lock::take(&folder.join("lock"), &holder(settings, mode, clock)) {
+            Ok(lock) => return Ok(lock),
+            Err(NotTaken::Failed(why)) => return Err(system(&why.to_string())),
+            Err(taken @ NotTaken::Held(_)) => taken,
+        };
+        let patient = !mode.once && clock.now().since(begin) < LOCK_PATIENCE;
+        if !patient || pulse.wait.terminating() {
+            let at = Time(clock.reading().wall);
+            let what = if mode.once {
+                "this --once run"
+            } else {
+                "this daemon"
+            };
+            let sentence = format!("{what} leaves: the lock is {taken}");
+            Logs::new(folder).note(at, Level::Info, "watchdog", &sentence);
+            return Err(Exit::Taken);
+        }
+        pulse.rest(LOCK_AGAIN);
+    }
+}
+
+fn holder(settings: &Settings, mode: Mode, clock: &Clock) -> Holder {
+    Holder {
+        pid: std::process::id(),
+        mode: if mode.once {
+            lock::Mode::Once
+        } else {
+            lock::Mode::Daemon
+        },
+        poll_s: settings.poll.as_secs(),
+        since: Time(clock.reading().wall).rfc3339(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+    }
+}
+
+fn rules(machine: &Machine) -> Rules {
+    let Reading { boot_id, .. } = machine.clock.reading();
+    let tmux = std::env::var("TMUX_TMPDIR").unwrap_or_default();
+    let user = rustix::process::geteuid().as_raw();
+    let home = machine.settings.home.display();
+    Rules {
+        spacing: machine.settings.spacing,
+        dry_run: machine.mode.dry_run,
+        eyes: Life {
+            boot_id,
+            eyes: format!("user {user}, HOME {home}, TMUX_TMPDIR {tmux:?}"),
+        },
+    }
+}
+
+fn memory_lost(watch: &mut Watch, machine: &mut Machine, why: &str) {
+    let sentence = format!("{why}; every budget begins as spent");
+    machine.note(Level::Critical, memory::STATE, &sentence);
+    let now = machine.now();
+    let state: &mut State = &mut watch.state;
+    telling::raise(state, Kind::Lost, "state", Level::Critical, &sentence, now);
+    // Told once; nothing has to happen for it to be over.
+    telling::drop_all(state, "state");
+}
+
+/// The first line. A `--once` run each minute has none.
+fn greet(machine: &mut Machine) {
+    for warning in machine.settings.warnings() {
+        if machine.mode.once {
+            machine.detail("settings", &warning);
+        } else {
+            machine.note(Level::Warning, "settings", &warning);
+        }
+    }
+    if machine.mode.once && !machine.mode.verbose {
+        return;
+    }
+    let deck = machine.agent_deck();
+    let settings = &machine.settings;
+    let profiles = match &settings.profiles {
+        Wanted::All => "all profiles".to_owned(),
+        Wanted::Named(named) => {
+            let names: Vec<&str> = named.iter().map(|p| p.as_str()).collect();
+            format!("profile {}", names.join(", "))
+        }
+    };
+    let sentence = format!(
+        "{} starts as process {}: {deck}, {profiles}, poll {}, {} between restarts",
+        crate::cli::VERSION,
+        std::process::id(),
+        spoken(settings.poll),
+        spoken(settings.spacing)
+    );
+    machine.note(Level::Info, "watchdog", &sentence);
+}
+
+/// One turn with all guardrails and memory, for cron.
+fn once(watch: &mut Watch, machine: &mut Machine) -> Exit {
+    turn::turn(watch, machine);
+    let end = machine.now().plus(ONCE_STAYS);
+    // A second look that has to agree, and a message that is under way.
+    loop {
+        let now = machine.now();
+        let confirms = |p: &crate::watch::Planned| p.first.is_some() && p.due <= end;
+        let look = watch
+            .looks
+            .iter()
+            .filter(|p| confirms(p))
+            .map(|p| p.due)
+            .min();
+        let telling = machine.is_telling();
+        if machine.leaving() || (look.is_none() && !telling) {
+            break;
+        }
+        let rest = look.map_or(LOCK_AGAIN, |due| due.since(now));
+        machine.pulse.rest(rest);
+        turn::between(watch, machine);
+    }
+    machine.turn_complete();
+    machine.check_logs();
+    if machine.all_taken() {
+        Exit::Taken
+    } else {
+        once_exit(machine)
+    }
+}
+
+/// Without a usable agent-deck or profile a `--once` run has failed (DESIGN 2.1).
+fn once_exit(machine: &Machine) -> Exit {
+    if machine.usable() {
+        Exit::Done
+    } else {
+        Exit::System
+    }
+}
+
+/// Waits and turns until a signal, or until another one has taken our place.
+fn forever(watch: &mut Watch, machine: &mut Machine) -> Exit {
+    let mut fast = None;
+    let mut ready = false;
+    loop {
+        let begin = machine.now();
+        machine.watch_folders();
+        turn::turn(watch, machine);
+        follow_processes(watch, machine);
+        say_fast_path(machine, &mut fast);
+        machine.turn_complete();
+        machine.check_logs();
+        machine.pulse.beat();
+        machine.pulse.notify.status(&status(watch));
+        if !ready {
+            machine.pulse.notify.ready();
+            ready = true;
+        }
+        if let Some(exit) = keep_lock(machine) {
+            return exit;
+        }
+        wait_for_next(watch, machine, begin);
+        if machine.leaving() {
+            return leave(watch, machine);
+        }
+    }
+}
+
+/// Serves hints and due looks until the next turn is due.
+fn wait_for_next(watch: &mut Watch, machine: &mut Machine, begin: Time) {
+    let mut next = begin.plus(machine.settings.poll);
+    loop {
+        let mut look = false;
+        for hint in machine.pulse.wait.take_hints() {
+            let now = machine.now();
+            match hint {
+                Hint::Ended(id) => turn::ended(watch, &id, now),
+                Hint::Hook(id) => turn::hook(watch, machine, &id),
+                // The rows that died with it are hinted at one by one; the list
+                // that follows sees them together.
+                Hint::ServerEnded | Hint::Flags | Hint::Rescan => next = now,
+                Hint::Hangup => {
+                    machine.reopen_logs();
+                    next = now;
+                }
+                Hint::Terminate => {}
+            }
+            look = true;
+        }
+        let now = machine.now();
+        if machine.leaving() {
+            return;
+        }
+        let due = turn::next_due(watch).filter(|due| *due <= now).is_some();
+        if look || due || machine.is_telling() {
+            turn::between(watch, machine);
+            follow_processes(watch, machine);
+        }
+        let now = machine.now();
+        if now >= next || machine.leaving() {
+            return;
+        }
+        let due = turn::next_due(watch).unwrap_or(next).min(next);
+        let mut rest = due.since(now).max(Duration::from_millis(1));
+        if machine.is_telling() {
+            // Its deadline is looked after in between.
+            rest = rest.min(TELLING_LOOK);
+        }
+        machine.pulse.rest(rest);
+    }
+}
+
+/// Watches the processes whose end is a hint.
+fn follow_processes(watch: &Watch, machine: &mut Machine) {
+    if !machine.settings.process_watch {
+        return;
+    }
+    let wanted: Vec<(Watched, u32)> = remember::watched(&watch.decks, &watch.flags, &watch.sight)
+        .into_iter()
+        .map(|(id, pid)| (id.map_or(Watched::Server, Watched::Agent), pid))
+        .collect();
+    machine.pulse.wait.watch_processes(&wanted);
+}
+
+/// Says once, and at each change, what is left to polling.
+fn say_fast_path(machine: &mut Machine, said: &mut Option<Result<(), String>>) {
+    let fast = machine.pulse.wait.fast_path();
+    if said.as_ref() == Some(&fast) {
+        return;
+    }
+    match (&fast, &said) {
+        (Err(why), _) => machine.note(Level::Info, "watchdog", &format!("no fast path: {why}")),
+        (Ok(()), Some(Err(_))) => machine.note(Level::Info, "watchdog", "the fast path is back"),
+        (Ok(()), Some(Ok(())) | None) => {}
+    }
+    *said = Some(fast);
+}
+
+/// Our lock file was deleted or replaced: take the new one, or leave.
+fn keep_lock(machine: &mut Machine) -> Option<Exit> {
+    if machine.mode.dry_run || machine.pulse.lock.as_ref().is_some_and(Lock::still_ours) {
+        return None;
+    }
+    let path = machine.settings.folder();
+    let holder = holder(&machine.settings, machine.mode, &machine.clock);
+    let again = folder::prepare(&path)
+        .map_err(|why| NotTaken::Failed(std::io::Error::other(why)))
+        .and_then(|()| Lock::take(&path.join("lock"), &holder));
+    match again {
+        Ok(lock) => {
+            machine.pulse.lock = Some(lock);
+            machine.note(
+                Level::Warning,
+                "lock",
+                "was deleted or replaced, and is taken anew",
+            );
+            None
+        }
+        Err(NotTaken::Held(_)) => {
+            machine.note(
+                Level::Critical,
+                "lock",
+                "another instance has it now; leaving",
+            );
+            Some(Exit::Taken)
+        }
+        Err(NotTaken::Failed(why)) => {
+            machine.note(
+                Level::Critical,
+                "lock",
+                &format!("cannot be taken anew, leaving: {why}"),
+            );
+            Some(Exit::System)
+        }
+    }
+}
+
+fn status(watch: &Watch) -> String {
+    let rows = watch.all_rows().count();
+    let dead = watch
+        .state
+        .sessions
+        .values()
+        .filter(|m| m.dead_since.is_some())
+        .count();
+    format!("{rows} sessions, {dead} critical ones read dead")
+}
+
+fn leave(watch: &mut Watch, machine: &mut Machine) -> Exit {
+    machine.pulse.notify.stopping();
+    turn::save(watch, machine, true);
+    machine.note(Level::Info, "watchdog", "ends, as a signal asked");
+    Exit::Done
+}

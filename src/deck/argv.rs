@@ -1,0 +1,107 @@
+//! The argument lists of the agent-deck commands that the watchdog uses, and
+//! how long each may take.
+//!
+//! The profile stands before the subcommand (contract 1.1), sessions are named
+//! by full id (contract 3.3), and no argument is free text.
+//!
+//! This file does not know which program gets them, nor what it answers.
+
+use std::time::Duration;
+
+use crate::model::{Profile, SessionId};
+
+/// `list`: 30 s (DESIGN 3.1). 50 rows take 0.3 s; a stuck tmux server makes it
+/// 32 s a row and a lie (contract 11).
+pub const LIST_DEADLINE: Duration = Duration::from_secs(30);
+/// Every other reading command: 15 s (DESIGN 3.1). They take 0.06 s (contract 14.1).
+pub const READ_DEADLINE: Duration = Duration::from_secs(15);
+/// `session restart`: 180 s (DESIGN 3.1), after which it is left to itself, never
+/// ended: killed half way it leaves an agent that agent-deck cannot see (contract 5.1).
+pub const RESTART_DEADLINE: Duration = Duration::from_secs(180);
+
+/// All rows of one profile, with their statuses.
+pub fn list(profile: &Profile) -> Vec<String> {
+    owned(&["-p", profile.as_str(), "list", "--json"])
+}
+
+/// One session.
+pub fn show(profile: &Profile, id: &SessionId) -> Vec<String> {
+    owned(&[
+        "-p",
+        profile.as_str(),
+        "session",
+        "show",
+        id.as_str(),
+        "--json",
+    ])
+}
+
+/// The text on one session's terminal.
+pub fn pane(profile: &Profile, id: &SessionId) -> Vec<String> {
+    owned(&[
+        "-p",
+        profile.as_str(),
+        "session",
+        "output",
+        id.as_str(),
+        "--pane",
+        "--json",
+    ])
+}
+
+/// Restarts one session; agent-deck's own guards stay on.
+pub fn restart(profile: &Profile, id: &SessionId) -> Vec<String> {
+    owned(&[
+        "-p",
+        profile.as_str(),
+        "session",
+        "restart",
+        id.as_str(),
+        "--json",
+    ])
+}
+
+/// Names of the profiles. Names none itself, and so creates none (contract 1.3).
+pub fn profiles() -> Vec<String> {
+    owned(&["profile", "list", "--json"])
+}
+
+/// The version text.
+pub fn version() -> Vec<String> {
+    owned(&["version"])
+}
+
+fn owned(words: &[&str]) -> Vec<String> {
+    words.iter().map(|&word| word.to_owned()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_profile_comes_first_and_the_id_is_whole() {
+        let profile = Profile::parse("night shift").unwrap();
+        let id = SessionId::parse("1a2b3c4d-1755900000").unwrap();
+        for (args, rest) in [
+            (list(&profile), "list --json"),
+            (
+                show(&profile, &id),
+                "session show 1a2b3c4d-1755900000 --json",
+            ),
+            (
+                pane(&profile, &id),
+                "session output 1a2b3c4d-1755900000 --pane --json",
+            ),
+            (
+                restart(&profile, &id),
+                "session restart 1a2b3c4d-1755900000 --json",
+            ),
+        ] {
+            assert_eq!(args[..2], ["-p", "night shift"]);
+            assert_eq!(args[2..].join(" "), rest);
+        }
+        assert_eq!(profiles().join(" "), "profile list --json");
+        assert_eq!(version().join(" "), "version");
+    }
+}

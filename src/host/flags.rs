@@ -1,0 +1,261 @@
+//! What the user put down as files: opt-ins, holds, a pause, requests.
+//!
+//! A flag's name is an exact full id, and its being there is what counts. A
+//! hold or pause may name a time until which it counts. What cannot be read
+//! holds back: nothing is done that the user may have forbidden. This file does
+//! not know what the flags lead to.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use crate::clock::{Clock, Time};
+use crate::model::{Flags, Pause, SessionId};
+
+use super::folder;
+use super::logs::escape;
+
+/// Folders with one file per session.
+pub const FOLDERS: [&str; 3] = [AUTORESTART, HOLD, CLEAR];
+
+/// Name of the file that holds everything back.
+pub const PAUSE: &str = "pause";
+
+const AUTORESTART: &str = "autorestart";
+const HOLD: &str = "hold";
+const CLEAR: &str = "clear";
+
+/// Longest content that is looked at for a time; a stamp has 20 to 35 bytes.
+const CONTENT_MAX: u64 = 4096;
+
+/// Most entries of one folder that are looked at. A deck has hundreds.
+const ENTRIES_MAX: usize = 10_000;
+
+/// Reads the flags in the watchdog's folder that are in force.
+///
+/// Their ends come back on the line of `clock`. A hold folder that is there and
+/// cannot be read counts as a pause: anybody may be held.
+pub fn read(folder: &Path, clock: &Clock) -> Flags {
+    let now = clock.now();
+    let wall = Time(clock.reading().wall);
+    // Outer `None`: expired. Inner `None`: without an end.
+    let in_force = |path: &Path| match until(path) {
+        Some(end) if end <= wall => None,
+        Some(end) => Some(Some(now.plus(end.since(wall)))),
+        None => Some(None),
+    };
+    let mut flags = Flags {
+        autorestart: ids(&folder.join(AUTORESTART)).unwrap_or_default(),
+        clear: ids(&folder.join(CLEAR)).unwrap_or_default(),
+        hold: Vec::new(),
+        pause: pause(&folder.join(PAUSE), clock, &in_force),
+    };
+    let hold = folder.join(HOLD);
+    match ids(&hold) {
+        Ok(ids) => {
+            let held = |id: SessionId| Some((id.clone(), in_force(&hold.join(id.as_str()))?));
+            flags.hold = ids.into_iter().filter_map(held).collect();
+        }
+        Err(_) => {
+            flags.pause.get_or_insert(Pause {
+                since: now,
+                until: None,
+            });
+        }
+    }
+    flags
+}
+
+fn pause(
+    path: &Path,
+    clock: &Clock,
+    in_force: &dyn Fn(&Path) -> Option<Option<Time>>,
+) -> Option<Pause> {
+    let since = match fs::symlink_metadata(path) {
+        Ok(file) => file.modified().map(|at| clock.from_system(at)),
+        Err(e) if is_missing(&e) => return None,
+        Err(e) => Err(e),
+    };
+    let since = since.unwrap_or_else(|_| clock.now());
+    in_force(path).map(|until| Pause { since, until })
+}
+
+/// The wall time in the file's first line, if it names one.
+fn until(path: &Path) -> Option<Time> {
+    let bytes = folder::read_small(path, CONTENT_MAX).ok()?;
+    let text = std::str::from_utf8(&bytes).ok()?;
+    Time::parse_rfc3339(text.lines().next()?.trim())
+}
+
+/// The ids in a flag folder, in order. A missing folder holds none.
+fn ids(folder: &Path) -> io::Result<Vec<SessionId>> {
+    let mut ids: Vec<SessionId> = names(folder)?
+        .iter()
+        .filter_map(|name| SessionId::parse(name))
+        .collect();
+    ids.sort();
+    Ok(ids)
+}
+
+/// The names in a folder; those that are no text come out with marks in them,
+/// so that they are no ids.
+fn names(folder: &Path) -> io::Result<Vec<String>> {
+    let entries = match fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(e) if is_missing(&e) => return Ok(Vec::new()),
+        Err(e) => return Err(e),
+    };
+    entries
+        .take(ENTRIES_MAX)
+        .map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned()))
+        .collect()
+}
+
+fn is_missing(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::NotFound
+}
+
+/// Removes the request `clear/<id>`.
+///
+/// # Errors
+/// When it is still there.
+pub fn clear_done(folder: &Path, id: &SessionId) -> io::Result<()> {
+    match fs::remove_file(folder.join(CLEAR).join(id.as_str())) {
+        Err(e) if !is_missing(&e) => Err(e),
+        Ok(()) | Err(_) => Ok(()),
+    }
+}
+
+/// Entries of the flag folders that are no ids, such as `hold/my session`, and
+/// flag folders that cannot be read; fit to be printed.
+pub fn oddities(folder: &Path) -> Vec<String> {
+    let mut odd = Vec::new();
+    for flag in FOLDERS {
+        match names(&folder.join(flag)) {
+            Ok(mut names) => {
+                names.retain(|name| SessionId::parse(name).is_none());
+                names.sort();
+                odd.extend(names.iter().map(|name| escape(&format!("{flag}/{name}"))));
+            }
+            Err(e) => odd.push(escape(&format!("{flag}: {e}"))),
+        }
+    }
+    odd
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::host::scratch::Scratch;
+    use std::time::Duration;
+
+    const HOUR: Duration = Duration::from_secs(3600);
+
+    fn id(text: &str) -> SessionId {
+        SessionId::parse(text).unwrap()
+    }
+
+    fn put(scratch: &Scratch, name: &str, content: &str) {
+        let path = scratch.join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, content).unwrap();
+    }
+
+    fn wall(clock: &Clock) -> Time {
+        Time(clock.reading().wall)
+    }
+
+    #[test]
+    fn an_untouched_folder_has_no_flags() {
+        let scratch = Scratch::new();
+        let clock = Clock::start();
+        assert_eq!(read(scratch.path(), &clock), Flags::default());
+        assert_eq!(read(&scratch.join("missing"), &clock), Flags::default());
+        assert!(oddities(scratch.path()).is_empty());
+    }
+
+    #[test]
+    fn exact_ids_count_and_the_rest_is_odd() {
+        let scratch = Scratch::new();
+        for name in [
+            "autorestart/b-2",
+            "autorestart/a-1",
+            "clear/c-3",
+            "autorestart/no id",
+        ] {
+            put(&scratch, name, "");
+        }
+        put(&scratch, "hold/.swp", "");
+        put(&scratch, "hold/\u{1b}[31m", "");
+        let flags = read(scratch.path(), &Clock::start());
+        assert_eq!(flags.autorestart, [id("a-1"), id("b-2")]);
+        assert_eq!(flags.clear, [id("c-3")]);
+        assert!(flags.hold.is_empty() && flags.pause.is_none());
+        let odd = ["autorestart/no id", "hold/\\x1b[31m", "hold/.swp"];
+        assert_eq!(oddities(scratch.path()), odd);
+        clear_done(scratch.path(), &id("c-3")).unwrap();
+        clear_done(scratch.path(), &id("c-3")).unwrap();
+        assert!(read(scratch.path(), &Clock::start()).clear.is_empty());
+    }
+
+    #[test]
+    fn a_hold_counts_until_the_time_it_names() {
+        let scratch = Scratch::new();
+        let clock = Clock::start();
+        put(&scratch, "hold/a-1", "");
+        put(
+            &scratch,
+            "hold/b-2",
+            &format!("{}\nsecond line", wall(&clock).plus(HOUR).rfc3339()),
+        );
+        put(&scratch, "hold/c-3", &wall(&clock).minus(HOUR).rfc3339());
+        put(&scratch, "hold/d-4", "until tomorrow");
+        put(&scratch, "hold/e-5", &"2020-01-01T00:00:00Z\n".repeat(1000));
+        fs::write(scratch.join("hold/f-6"), b"\xff\xfe").unwrap();
+        fs::create_dir(scratch.join("hold/g-7")).unwrap();
+        let held = read(scratch.path(), &clock).hold;
+        let names: Vec<&str> = held.iter().map(|(id, _)| id.as_str()).collect();
+        assert_eq!(names, ["a-1", "b-2", "d-4", "e-5", "f-6", "g-7"]);
+        let endless = held.iter().filter(|(_, until)| until.is_none()).count();
+        assert_eq!(endless, 5);
+        let left = held[1].1.unwrap().since(clock.now());
+        assert!(
+            left <= HOUR && left > HOUR - Duration::from_secs(600),
+            "{left:?}"
+        );
+    }
+
+    #[test]
+    fn a_pause_says_since_when_and_until_when() {
+        let scratch = Scratch::new();
+        let clock = Clock::start();
+        let path = scratch.join(PAUSE);
+        let made = std::time::SystemTime::now() - HOUR;
+        fs::write(&path, "").unwrap();
+        fs::File::options()
+            .write(true)
+            .open(&path)
+            .unwrap()
+            .set_modified(made)
+            .unwrap();
+        let pause = read(scratch.path(), &clock).pause.unwrap();
+        assert!(clock.now().since(pause.since) >= HOUR);
+        assert_eq!(pause.until, None);
+        fs::write(&path, wall(&clock).plus(HOUR).rfc3339()).unwrap();
+        assert!(read(scratch.path(), &clock).pause.unwrap().until.unwrap() > clock.now());
+        fs::write(&path, wall(&clock).minus(HOUR).rfc3339()).unwrap();
+        assert_eq!(read(scratch.path(), &clock).pause, None);
+        fs::remove_file(&path).unwrap();
+        std::os::unix::fs::symlink("nowhere", &path).unwrap();
+        assert_eq!(read(scratch.path(), &clock).pause.unwrap().until, None);
+    }
+
+    #[test]
+    fn holds_that_cannot_be_read_hold_everybody() {
+        let scratch = Scratch::new();
+        let clock = Clock::start();
+        put(&scratch, HOLD, "a file where the folder belongs");
+        assert!(read(scratch.path(), &clock).pause.is_some());
+        assert_eq!(oddities(scratch.path()).len(), 1);
+    }
+}

@@ -1,0 +1,465 @@
+//! The watchdog's folder and the files in it: made with narrow rights, replaced
+//! whole, opened without trust in what lies there.
+//!
+//! This file does not know what the files say.
+
+use std::fs::{self, DirBuilder, File, Metadata, OpenOptions, Permissions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{AtFlags, CWD, OFlags, Timespec, Timestamps, UTIME_NOW};
+
+/// Rights of the folder: its owner's only (DESIGN 2.3).
+const FOLDER_MODE: u32 = 0o700;
+
+/// Rights of the files in it (DESIGN 2.3).
+const FILE_MODE: u32 = 0o600;
+
+/// Makes the folder when it is missing, and checks it when it is there.
+///
+/// # Errors
+/// A sentence that names the path when it cannot be made, is no folder, belongs
+/// to somebody else, or can be written to by others.
+pub fn prepare(path: &Path) -> Result<(), String> {
+    let said = |what: &str, e: io::Error| format!("{}: {what}: {e}", path.display());
+    match fs::symlink_metadata(path) {
+        Ok(_) => check_folder(path),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => {
+            if let Some(parent) = path.parent() {
+                fs::create_dir_all(parent).map_err(|e| said("its parents cannot be made", e))?;
+            }
+            match DirBuilder::new().mode(FOLDER_MODE).create(path) {
+                // The umask may have taken rights away that we need.
+                Ok(()) => fs::set_permissions(path, Permissions::from_mode(FOLDER_MODE))
+                    .map_err(|e| said("its rights cannot be set", e))?,
+                // Somebody was faster, perhaps our twin: judge what is there.
+                Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(e) => return Err(said("the folder cannot be made", e)),
+            }
+            check_folder(path)
+        }
+        Err(e) => Err(said("the folder cannot be looked at", e)),
+    }
+}
+
+fn check_folder(path: &Path) -> Result<(), String> {
+    let us = rustix::process::geteuid().as_raw();
+    let name = path.display();
+    let itself = fs::symlink_metadata(path).map_err(|e| format!("{name}: {e}"))?;
+    if itself.is_symlink() && itself.uid() != us && itself.uid() != 0 {
+        return Err(format!(
+            "{name}: is a link made by user {}, not by us (user {us})",
+            itself.uid()
+        ));
+    }
+    let folder = fs::metadata(path).map_err(|e| format!("{name}: leads nowhere: {e}"))?;
+    if !folder.is_dir() {
+        return Err(format!("{name}: is not a folder"));
+    }
+    if folder.uid() != us {
+        return Err(format!(
+            "{name}: belongs to user {}, not to us (user {us})",
+            folder.uid()
+        ));
+    }
+    if folder.mode() & 0o022 != 0 {
+        let mode = folder.mode() & 0o7777;
+        return Err(format!(
+            "{name}: others may write to it (mode {mode:o}); run: chmod go-w {name}"
+        ));
+    }
+    Ok(())
+}
+
+/// Replaces the file whole: whoever reads sees the old one or the new one, and
+/// after any failure the old one. `durable` also waits until the disk has it.
+///
+/// # Errors
+/// Names the path. What lies there and is no plain file of ours is not replaced.
+pub fn write_atomic(path: &Path, bytes: &[u8], durable: bool) -> io::Result<()> {
+    match fs::symlink_metadata(path) {
+        Ok(there) => check_file(path, &there)?,
+        Err(e) if e.kind() == io::ErrorKind::NotFound => {}
+        Err(e) => return Err(named(path, &e)),
+    }
+    let aside = aside(path)?;
+    // What a crashed run left. Only one runs at a time, so it is nobody's.
+    match fs::remove_file(&aside) {
+        Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(named(&aside, &e)),
+        Ok(()) | Err(_) => {}
+    }
+    let done = write_new(&aside, bytes, durable).and_then(|()| fs::rename(&aside, path));
+    if let Err(e) = done {
+        let _ = fs::remove_file(&aside);
+        return Err(named(path, &e));
+    }
+    if durable && let Some(folder) = path.parent() {
+        File::open(folder)
+            .and_then(|folder| folder.sync_all())
+            .map_err(|e| named(folder, &e))?;
+    }
+    Ok(())
+}
+
+/// Where the new content is written first: `.state.json.tmp` beside `state.json`.
+fn aside(path: &Path) -> io::Result<PathBuf> {
+    let name = path
+        .file_name()
+        .ok_or_else(|| refused(path, "has no file name"))?;
+    let mut aside = std::ffi::OsString::from(".");
+    aside.push(name);
+    aside.push(".tmp");
+    Ok(path.with_file_name(aside))
+}
+
+fn write_new(path: &Path, bytes: &[u8], durable: bool) -> io::Result<()> {
+    let mut file = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(FILE_MODE)
+        .custom_flags(OFlags::NOFOLLOW.bits().cast_signed())
+        .open(path)?;
+    file.write_all(bytes)?;
+    if durable {
+        file.sync_all()?;
+    }
+    Ok(())
+}
+
+/// Reads a plain file of ours with at most `max` bytes.
+///
+/// # Errors
+/// Names the path. `NotFound` when there is none; anything else for links,
+/// FIFOs, folders, other people's files and files that are too big.
+pub fn read_small(path: &Path, max: u64) -> io::Result<Vec<u8>> {
+    let file = open_checked(path, OpenOptions::new().read(true))?;
+    let mut bytes = Vec::new();
+    file.take(max.saturating_add(1))
+        .read_to_end(&mut bytes)
+        .map_err(|e| named(path, &e))?;
+    if u64::try_from(bytes.len()).is_ok_and(|length| length > max) {
+        return Err(refused(path, &format!("has more than {max} bytes")));
+    }
+    Ok(bytes)
+}
+
+/// Opens for adding at the end, made with 0600 when missing. Its last byte can
+/// be read.
+///
+/// # Errors
+/// Names the path; for whatever is not a plain file of ours with one name.
+pub fn open_append(path: &Path) -> io::Result<File> {
+    open_checked(
+        path,
+        OpenOptions::new()
+            .read(true)
+            .append(true)
+            .create(true)
+            .mode(FILE_MODE),
+    )
+}
+
+/// Opens for reading and writing in place, made with 0600 when missing.
+///
+/// # Errors
+/// As [`open_append`].
+pub fn open_in_place(path: &Path) -> io::Result<File> {
+    let mut how = OpenOptions::new();
+    how.read(true)
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .mode(FILE_MODE);
+    open_checked(path, &mut how)
+}
+
+/// Sets the modification time to the present. Follows no link.
+///
+/// # Errors
+/// When the file is not there or not ours.
+pub fn touch(path: &Path) -> io::Result<()> {
+    let now = Timespec {
+        tv_sec: 0,
+        tv_nsec: UTIME_NOW,
+    };
+    let times = Timestamps {
+        last_access: now,
+        last_modification: now,
+    };
+    rustix::fs::utimensat(CWD, path, &times, AtFlags::SYMLINK_NOFOLLOW)
+        .map_err(|e| named(path, &e.into()))
+}
+
+/// Device and number of what a path leads to, which tell one file from another
+/// of the same name.
+pub fn place(metadata: &Metadata) -> (u64, u64) {
+    (metadata.dev(), metadata.ino())
+}
+
+fn open_checked(path: &Path, how: &mut OpenOptions) -> io::Result<File> {
+    // NONBLOCK: opening a FIFO would wait for its other end.
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    let file = how
+        .custom_flags(flags.bits().cast_signed())
+        .open(path)
+        .map_err(|e| not_opened(path, &e))?;
+    check_file(path, &file.metadata().map_err(|e| named(path, &e))?)?;
+    Ok(file)
+}
+
+fn check_file(path: &Path, file: &Metadata) -> io::Result<()> {
+    let us = rustix::process::geteuid().as_raw();
+    if let Some(what) = unwanted(file) {
+        return Err(refused(path, what));
+    }
+    if file.uid() != us {
+        return Err(refused(
+            path,
+            &format!("belongs to user {}, not to us (user {us})", file.uid()),
+        ));
+    }
+    if file.nlink() > 1 {
+        return Err(refused(path, "has a second name (hard link)"));
+    }
+    if file.mode() & 0o002 != 0 {
+        return Err(refused(
+            path,
+            "anybody may write to it; run chmod o-w on it",
+        ));
+    }
+    Ok(())
+}
+
+/// What it is, when it is no plain file.
+fn unwanted(file: &Metadata) -> Option<&'static str> {
+    let kind = file.file_type();
+    match () {
+        () if kind.is_file() => None,
+        () if kind.is_symlink() => Some("is a symbolic link"),
+        () if kind.is_dir() => Some("is a folder"),
+        () if kind.is_fifo() => Some("is a FIFO"),
+        () => Some("is not a plain file"),
+    }
+}
+
+/// The system's error for links and FIFOs says little; look what is there.
+fn not_opened(path: &Path, error: &io::Error) -> io::Error {
+    match fs::symlink_metadata(path).ok().as_ref().and_then(unwanted) {
+        Some(what) => refused(path, what),
+        None => named(path, error),
+    }
+}
+
+fn refused(path: &Path, why: &str) -> io::Error {
+    io::Error::other(format!("{}: {why}", path.display()))
+}
+
+/// The same error with the path in its text.
+fn named(path: &Path, error: &io::Error) -> io::Error {
+    io::Error::new(error.kind(), format!("{}: {error}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::host::scratch::Scratch;
+    use std::os::unix::fs::symlink;
+
+    fn mode(path: &Path) -> u32 {
+        fs::metadata(path).unwrap().mode() & 0o7777
+    }
+
+    /// A path that belongs to somebody else: given away when we may, else one
+    /// of root's.
+    fn foreign(path: PathBuf, roots: &str) -> PathBuf {
+        if rustix::process::geteuid().is_root() {
+            std::os::unix::fs::chown(&path, Some(65534), None).unwrap();
+            return path;
+        }
+        PathBuf::from(roots)
+    }
+
+    fn fifo(path: &Path) {
+        let made = std::process::Command::new("mkfifo")
+            .arg(path)
+            .status()
+            .unwrap();
+        assert!(made.success());
+    }
+
+    #[test]
+    fn the_folder_is_made_with_its_parents_and_is_ours_alone() {
+        let scratch = Scratch::new();
+        let path = scratch.join("a/b/watchdog");
+        prepare(&path).unwrap();
+        assert_eq!(mode(&path), 0o700);
+        prepare(&path).unwrap();
+        symlink(&path, scratch.join("link")).unwrap();
+        prepare(&scratch.join("link")).unwrap();
+    }
+
+    #[test]
+    fn a_folder_that_others_can_write_to_is_refused() {
+        let scratch = Scratch::new();
+        let path = scratch.join("watchdog");
+        for bad in [0o770, 0o702, 0o1777] {
+            fs::create_dir(&path).unwrap();
+            fs::set_permissions(&path, Permissions::from_mode(bad)).unwrap();
+            let why = prepare(&path).unwrap_err();
+            assert!(
+                why.contains("others may write") && why.contains("watchdog"),
+                "{why}"
+            );
+            fs::remove_dir(&path).unwrap();
+        }
+        fs::create_dir(&path).unwrap();
+        fs::set_permissions(&path, Permissions::from_mode(0o755)).unwrap();
+        prepare(&path).unwrap();
+    }
+
+    #[test]
+    fn what_is_not_our_folder_is_refused() {
+        let scratch = Scratch::new();
+        fs::write(scratch.join("file"), "").unwrap();
+        assert!(
+            prepare(&scratch.join("file"))
+                .unwrap_err()
+                .contains("not a folder")
+        );
+        assert!(prepare(&scratch.join("file/below")).is_err());
+        symlink(scratch.join("nowhere"), scratch.join("dangling")).unwrap();
+        assert!(
+            prepare(&scratch.join("dangling"))
+                .unwrap_err()
+                .contains("leads nowhere")
+        );
+        fs::create_dir(scratch.join("theirs")).unwrap();
+        let theirs = foreign(scratch.join("theirs"), "/etc");
+        assert!(prepare(&theirs).unwrap_err().contains("belongs to user"));
+        symlink(&theirs, scratch.join("to-theirs")).unwrap();
+        assert!(
+            prepare(&scratch.join("to-theirs"))
+                .unwrap_err()
+                .contains("belongs to user")
+        );
+    }
+
+    #[test]
+    fn a_file_is_replaced_whole() {
+        let scratch = Scratch::new();
+        let path = scratch.join("state.json");
+        for (bytes, durable) in [(&b"one"[..], true), (b"two", false), (b"", true)] {
+            write_atomic(&path, bytes, durable).unwrap();
+            assert_eq!(fs::read(&path).unwrap(), bytes);
+            assert_eq!(mode(&path), 0o600);
+        }
+        fs::write(scratch.join(".state.json.tmp"), "left by a crash").unwrap();
+        write_atomic(&path, b"three", true).unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"three");
+        assert_eq!(fs::read_dir(scratch.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_failed_replacement_leaves_the_old_file() {
+        let scratch = Scratch::new();
+        let path = scratch.join("state.json");
+        write_atomic(&path, b"old", true).unwrap();
+        fs::create_dir(scratch.join(".state.json.tmp")).unwrap();
+        let error = write_atomic(&path, b"new", true).unwrap_err();
+        assert!(error.to_string().contains("state.json.tmp"), "{error}");
+        assert_eq!(fs::read(&path).unwrap(), b"old");
+        assert!(write_atomic(&scratch.join("no/folder"), b"", true).is_err());
+    }
+
+    #[test]
+    fn planted_things_are_refused_and_not_followed() {
+        let scratch = Scratch::new();
+        let victim = scratch.join("victim");
+        fs::write(&victim, "precious").unwrap();
+        let planted = scratch.join("planted");
+        type Plant = fn(&Path, &Path);
+        let plants: [(&str, Plant); 5] = [
+            ("symbolic link", |victim, planted| {
+                symlink(victim, planted).unwrap()
+            }),
+            ("hard link", |victim, planted| {
+                fs::hard_link(victim, planted).unwrap()
+            }),
+            ("FIFO", |_, planted| fifo(planted)),
+            ("folder", |_, planted| fs::create_dir(planted).unwrap()),
+            ("anybody may write", |_, planted| {
+                fs::write(planted, "").unwrap();
+                fs::set_permissions(planted, Permissions::from_mode(0o666)).unwrap();
+            }),
+        ];
+        for (what, plant) in plants {
+            plant(&victim, &planted);
+            for error in [
+                read_small(&planted, 100).unwrap_err(),
+                open_append(&planted).unwrap_err(),
+                open_in_place(&planted).unwrap_err(),
+                write_atomic(&planted, b"x", true).unwrap_err(),
+            ] {
+                let text = error.to_string();
+                assert!(
+                    text.contains(what) && text.contains("planted"),
+                    "{what}: {text}"
+                );
+            }
+            assert_eq!(fs::read_to_string(&victim).unwrap(), "precious");
+            let _ = fs::remove_file(&planted).or_else(|_| fs::remove_dir(&planted));
+        }
+        let theirs = scratch.join("theirs");
+        fs::write(&theirs, "").unwrap();
+        let theirs = foreign(theirs, "/etc/passwd");
+        assert!(
+            read_small(&theirs, 1 << 20)
+                .unwrap_err()
+                .to_string()
+                .contains("belongs to user")
+        );
+    }
+
+    #[test]
+    fn small_files_are_read_and_big_ones_are_not() {
+        let scratch = Scratch::new();
+        let path = scratch.join("f");
+        assert_eq!(
+            read_small(&path, 3).unwrap_err().kind(),
+            io::ErrorKind::NotFound
+        );
+        fs::write(&path, "abc").unwrap();
+        assert_eq!(read_small(&path, 3).unwrap(), b"abc");
+        assert!(
+            read_small(&path, 2)
+                .unwrap_err()
+                .to_string()
+                .contains("more than 2 bytes")
+        );
+    }
+
+    #[test]
+    fn a_touch_sets_the_time_and_nothing_else() {
+        let scratch = Scratch::new();
+        let path = scratch.join("f");
+        assert_eq!(touch(&path).unwrap_err().kind(), io::ErrorKind::NotFound);
+        fs::write(&path, "abc").unwrap();
+        let long_ago = std::time::UNIX_EPOCH + std::time::Duration::from_secs(1);
+        File::options()
+            .write(true)
+            .open(&path)
+            .unwrap()
+            .set_modified(long_ago)
+            .unwrap();
+        touch(&path).unwrap();
+        let age = fs::metadata(&path)
+            .unwrap()
+            .modified()
+            .unwrap()
+            .elapsed()
+            .unwrap_or_default();
+        assert!(age.as_secs() < 3600, "{age:?}");
+        assert_eq!(fs::read(&path).unwrap(), b"abc");
+    }
+}

@@ -1,0 +1,354 @@
+//! Notices hook records and flags when they are put into place, by inotify.
+//!
+//! A watch belongs to a folder, not to its name. So at every call it is looked
+//! up what the names lead to now. A folder that is missing is waited for at the
+//! nearest one above it that is there. Only what replaces or makes something is
+//! subscribed: every listing of the deck opens all records. This file does not
+//! read any of these files.
+
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::path::{Path, PathBuf};
+
+use inotify::{EventMask, Inotify, WatchDescriptor, WatchMask};
+use rustix::io::Errno;
+
+use super::wait::{Hint, Hints};
+use super::{flags, folder};
+use crate::model::SessionId;
+
+/// Room for the events of one read: several hundred.
+const EVENTS_SIZE: usize = 16 * 1024;
+
+/// Most sandbox folders that are watched; a deck has some dozens of sessions.
+const SANDBOXES_MAX: usize = 1000;
+
+/// Folder of agent-deck's sandboxed sessions below the hook folder (contract 7.2).
+const SANDBOX: &str = "sandbox";
+
+/// What an event in a folder can mean.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Role {
+    /// Hook records, `<id>.json`.
+    Hooks,
+    /// One folder per sandboxed session.
+    Sandboxes,
+    /// `<id>.json` of that session.
+    Sandbox(SessionId),
+    /// Our own folder, for the pause and the flag folders.
+    Ours,
+    /// One file per session.
+    Flags,
+    /// Something wanted is missing here, and this is its name.
+    Above(OsString),
+}
+
+impl Role {
+    fn mask(&self) -> WatchMask {
+        let moved = WatchMask::DELETE_SELF | WatchMask::MOVE_SELF;
+        let made = WatchMask::CREATE | WatchMask::MOVED_TO;
+        match self {
+            Role::Sandbox(_) => moved | WatchMask::MOVED_TO,
+            Role::Hooks | Role::Sandboxes | Role::Above(_) => moved | made,
+            // CLOSE_WRITE: a time written into a flag after it was made.
+            Role::Ours | Role::Flags => {
+                let gone = WatchMask::DELETE | WatchMask::MOVED_FROM;
+                moved | made | gone | WatchMask::CLOSE_WRITE
+            }
+        }
+    }
+}
+
+/// A folder that is wanted.
+#[derive(Debug)]
+struct Wish {
+    path: PathBuf,
+    /// Device and number of the folder.
+    place: (u64, u64),
+    mask: WatchMask,
+    roles: Vec<Role>,
+}
+
+/// The watched folders.
+#[derive(Debug)]
+pub struct FolderWatch {
+    inotify: Option<Inotify>,
+    watched: Vec<(WatchDescriptor, Wish)>,
+    hooks: PathBuf,
+    ours: PathBuf,
+    trouble: Option<String>,
+}
+
+impl FolderWatch {
+    pub fn new() -> FolderWatch {
+        FolderWatch {
+            inotify: None,
+            watched: Vec::new(),
+            hooks: PathBuf::new(),
+            ours: PathBuf::new(),
+            trouble: Some("hooks are left to polling: not asked for yet".to_owned()),
+        }
+    }
+
+    /// Watches what these names lead to now. What came before a new watch is
+    /// not told by it, so everything has to be looked at then; but not after
+    /// the first call, since nobody has looked before.
+    pub fn watch(&mut self, hooks: &Path, ours: &Path, hints: &mut Hints) {
+        let first = self.hooks.as_os_str().is_empty();
+        hooks.clone_into(&mut self.hooks);
+        ours.clone_into(&mut self.ours);
+        if self.renew() && !first {
+            hints.note(Hint::Rescan);
+        }
+    }
+
+    pub fn fd(&self) -> Option<BorrowedFd<'_>> {
+        self.inotify.as_ref().map(AsFd::as_fd)
+    }
+
+    /// Why hooks are left to polling.
+    pub fn trouble(&self) -> Option<String> {
+        self.trouble.clone()
+    }
+
+    /// Turns what has happened into hints.
+    pub fn read(&mut self, hints: &mut Hints) {
+        let mut renew = false;
+        let mut buffer = [0; EVENTS_SIZE];
+        while let Some(inotify) = &mut self.inotify {
+            let events = match inotify.read_events(&mut buffer) {
+                Ok(events) => events,
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => break,
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
+                Err(e) => {
+                    self.give_up(&e);
+                    hints.note(Hint::Rescan);
+                    return;
+                }
+            };
+            for event in events {
+                if event.mask.contains(EventMask::Q_OVERFLOW) {
+                    hints.note(Hint::Rescan);
+                    continue;
+                }
+                let Some(at) = self.watched.iter().position(|(wd, _)| *wd == event.wd) else {
+                    continue;
+                };
+                if event.mask.contains(EventMask::IGNORED) {
+                    self.watched.swap_remove(at);
+                }
+                let of_itself = EventMask::IGNORED | EventMask::DELETE_SELF | EventMask::MOVE_SELF;
+                let name = match event.name {
+                    Some(name) if !event.mask.intersects(of_itself) => name,
+                    Some(_) | None => {
+                        renew = true;
+                        continue;
+                    }
+                };
+                for role in &self.watched[at].1.roles {
+                    renew |= judge(role, event.mask, name, hints);
+                }
+            }
+        }
+        if renew {
+            self.renew();
+            hints.note(Hint::Rescan);
+        }
+    }
+
+    /// Brings the watches in line with what is there now. Whether there is one
+    /// that was not there before.
+    fn renew(&mut self) -> bool {
+        if self.inotify.is_none() {
+            match Inotify::init() {
+                Ok(inotify) => self.inotify = Some(inotify),
+                Err(e) => {
+                    self.give_up(&e);
+                    return false;
+                }
+            }
+        }
+        // Again, since a folder may come or go between the look and the watch.
+        (0..4).take_while(|_| self.renew_once()).count() > 0
+    }
+
+    /// Whether there is a watch that was not there before.
+    fn renew_once(&mut self) -> bool {
+        let Some(inotify) = &self.inotify else {
+            return false;
+        };
+        let mut wishes = self.wishes();
+        // The old ones first: where a folder was replaced at the wrong moment,
+        // its watch stands under the place of the one before.
+        self.watched.retain_mut(|(descriptor, old)| {
+            let same = |wish: &Wish| wish.place == old.place && wish.mask == old.mask;
+            match wishes.iter().position(same) {
+                Some(at) => *old = wishes.swap_remove(at),
+                None => {
+                    let _ = inotify.watches().remove(descriptor.clone());
+                    return false;
+                }
+            }
+            true
+        });
+        let (mut added, mut failure) = (false, None);
+        for wish in wishes {
+            match inotify
+                .watches()
+                .add(&wish.path, wish.mask | WatchMask::ONLYDIR)
+            {
+                Ok(descriptor) => {
+                    self.watched.push((descriptor, wish));
+                    added = true;
+                }
+                Err(e) => failure = Some(said(&wish.path, &e)),
+            }
+        }
+        let hooks = self
+            .watched
+            .iter()
+            .any(|(_, wish)| wish.roles.contains(&Role::Hooks));
+        self.trouble = match (hooks, failure) {
+            (true, None) => None,
+            (true, Some(why)) => Some(format!("some folders are left to polling: {why}")),
+            (false, Some(why)) => Some(format!("hooks are left to polling: {why}")),
+            (false, None) => Some(format!(
+                "hooks are left to polling: {}: is not there",
+                self.hooks.display()
+            )),
+        };
+        added
+    }
+
+    /// The folders to watch as they are now, each once, whatever it is for.
+    fn wishes(&self) -> Vec<Wish> {
+        let mut wishes = Vec::new();
+        wish(&mut wishes, &self.hooks, Role::Hooks);
+        let sandboxes = self.hooks.join(SANDBOX);
+        if sandboxes.is_dir() {
+            wish(&mut wishes, &sandboxes, Role::Sandboxes);
+            for entry in fs::read_dir(&sandboxes)
+                .into_iter()
+                .flatten()
+                .flatten()
+                .take(SANDBOXES_MAX)
+            {
+                let id = entry.file_name().to_str().and_then(SessionId::parse);
+                // A link is not followed here, as agent-deck does not.
+                let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
+                if let (Some(id), true) = (id, is_folder) {
+                    wish(&mut wishes, &entry.path(), Role::Sandbox(id));
+                }
+            }
+        }
+        wish(&mut wishes, &self.ours, Role::Ours);
+        for flag in flags::FOLDERS {
+            wish(&mut wishes, &self.ours.join(flag), Role::Flags);
+        }
+        wishes
+    }
+
+    fn give_up(&mut self, error: &io::Error) {
+        self.inotify = None;
+        self.watched.clear();
+        let why = match error.raw_os_error().map(Errno::from_raw_os_error) {
+            Some(Errno::MFILE) => {
+                "no inotify instance left (fs.inotify.max_user_instances)".to_owned()
+            }
+            Some(_) | None => error.to_string(),
+        };
+        self.trouble = Some(format!("hooks are left to polling: {why}"));
+    }
+}
+
+/// Adds a folder to the wishes, or what is nearest above it while it is missing.
+fn wish(wishes: &mut Vec<Wish>, path: &Path, role: Role) {
+    let there = |path: &Path| fs::metadata(path).ok().filter(fs::Metadata::is_dir);
+    let found = path
+        .ancestors()
+        .find_map(|above| Some((above, there(above)?)));
+    let Some((above, metadata)) = found else {
+        return;
+    };
+    let missing = path
+        .strip_prefix(above)
+        .ok()
+        .and_then(|rest| rest.components().next());
+    let role = match missing {
+        Some(name) => Role::Above(name.as_os_str().to_owned()),
+        None => role,
+    };
+    let place = folder::place(&metadata);
+    match wishes.iter_mut().find(|wish| wish.place == place) {
+        Some(wish) => {
+            wish.mask |= role.mask();
+            wish.roles.push(role);
+        }
+        None => {
+            let (path, mask) = (above.to_owned(), role.mask());
+            wishes.push(Wish {
+                path,
+                place,
+                mask,
+                roles: vec![role],
+            });
+        }
+    }
+}
+
+/// What an event in a folder of that role says. Whether watches must be renewed.
+fn judge(role: &Role, event: EventMask, name: &OsStr, hints: &mut Hints) -> bool {
+    let is_folder = event.contains(EventMask::ISDIR);
+    let in_place = event.contains(EventMask::MOVED_TO) && !is_folder;
+    match role {
+        Role::Hooks => {
+            if in_place && let Some(id) = hook_of(name) {
+                hints.note(Hint::Hook(id));
+            }
+            is_folder && name == SANDBOX
+        }
+        Role::Sandboxes => is_folder,
+        Role::Sandbox(id) => {
+            if in_place && hook_of(name).as_ref() == Some(id) {
+                hints.note(Hint::Hook(id.clone()));
+            }
+            false
+        }
+        Role::Ours => {
+            let flag = flags::FOLDERS.iter().any(|flag| name == *flag);
+            // Everything else here is written by ourselves.
+            if flag || name == flags::PAUSE {
+                hints.note(Hint::Flags);
+            }
+            flag
+        }
+        Role::Flags => {
+            hints.note(Hint::Flags);
+            false
+        }
+        Role::Above(missing) => name == missing,
+    }
+}
+
+/// The session whose record has this name (contract 7.2). Control files look
+/// like records of a session `<id>.generation`.
+fn hook_of(name: &OsStr) -> Option<SessionId> {
+    let id = name.to_str()?.strip_suffix(".json")?;
+    if id.ends_with(".generation") {
+        return None;
+    }
+    SessionId::parse(id)
+}
+
+fn said(path: &Path, error: &io::Error) -> String {
+    match error.raw_os_error().map(Errno::from_raw_os_error) {
+        Some(Errno::NOSPC) => "no inotify watch left (fs.inotify.max_user_watches)".to_owned(),
+        Some(_) | None => format!("{}: {error}", path.display()),
+    }
+}
+
+#[cfg(test)]
+#[path = "folder_watch_tests.rs"]
+mod tests;

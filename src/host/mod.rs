@@ -1,0 +1,35 @@
+//! Hands: the waiting, the programs that are run, the files that are ours.
+//!
+//! Nothing in this room knows what agent-deck's answers mean, nor what is
+//! decided; it knows the operating system, and how it fails.
+//!
+//! | file | what |
+//! | --- | --- |
+//! | `wait.rs` | one poll over signals, folders, processes and a timeout |
+//! | `folder_watch.rs` | inotify (Linux) |
+//! | `process_watch.rs` | pidfds (Linux) |
+//! | `no_watch.rs` | both, on systems that have neither |
+//! | `exec.rs` | a program with a deadline and bounded output |
+//! | `folder.rs` | our folder, whole files, careful opening |
+//! | `lock.rs` | who runs |
+//! | `flags.rs` | what the user put down as files |
+//! | `logs.rs` | three logs |
+//! | `notify.rs` | the service manager |
+
+pub mod exec;
+pub mod flags;
+pub mod folder;
+pub mod lock;
+pub mod logs;
+pub mod notify;
+pub mod wait;
+
+#[cfg(target_os = "linux")]
+mod folder_watch;
+#[cfg(not(target_os = "linux"))]
+mod no_watch;
+#[cfg(target_os = "linux")]
+mod process_watch;
+
+#[cfg(test)]
+mod scratch;

@@ -1,0 +1,443 @@
+//! The world as it is: agent-deck, the machine and our own folder behind the
+//! trait that turns use.
+//!
+//! This file does not know what a turn decides.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::cli::Mode;
+use crate::clock::{Clock, Time};
+use crate::config::Settings;
+use crate::deck::answers::{self, Raw};
+use crate::deck::argv::{self, LIST_DEADLINE, READ_DEADLINE, RESTART_DEADLINE};
+use crate::deck::places::Roots;
+use crate::deck::{hooks, processes};
+use crate::guard::Permit;
+use crate::host::exec::{self, Call, End, Running};
+use crate::host::logs::{Logs, escape};
+use crate::host::{flags, folder};
+use crate::model::{
+    Flags, Level, NoAnswer, Pane, ProcessMark, Profile, Restarted, Scope, Session, SessionId,
+    Shown, Sight, Traces,
+};
+use crate::state::State;
+use crate::world::{Channel, Ran, Record, Sent, World};
+
+mod bin;
+mod escalation;
+pub mod memory;
+mod profiles;
+pub mod pulse;
+
+use bin::Program;
+use escalation::Escalation;
+use profiles::Profiles;
+use pulse::Pulse;
+
+/// Most bytes of a list: a row has about 500, so this is 60,000 rows.
+const LIST_MOST: usize = 32 * 1024 * 1024;
+/// Most bytes of any other answer; a pane has 2000 lines at most (contract 4.1).
+const ANSWER_MOST: usize = 8 * 1024 * 1024;
+
+/// The real world.
+pub struct Machine {
+    /// Settings.
+    pub settings: Settings,
+    /// How it was started.
+    pub mode: Mode,
+    /// Clock of this run.
+    pub clock: Clock,
+    /// Waiting, and the signs of life given meanwhile.
+    pub pulse: Pulse,
+    folder: PathBuf,
+    roots: Roots,
+    logs: Logs,
+    program: Program,
+    profiles: Profiles,
+    restart: Option<(Running, SessionId)>,
+    left_running: Vec<Running>,
+    escalation: Escalation,
+    /// A list was answered in this run.
+    listed: bool,
+}
+
+impl Machine {
+    /// The world for one run.
+    pub fn new(settings: Settings, mode: Mode, clock: Clock, pulse: Pulse) -> Machine {
+        let folder = settings.folder();
+        let roots = Roots {
+            home: settings.home.clone(),
+            xdg_data_home: settings.xdg_data_home.clone(),
+            agent_deck_root: settings.root_is_set.then(|| settings.root.clone()),
+        };
+        Machine {
+            logs: Logs::new(&folder),
+            program: Program::new(settings.bin.clone()),
+            profiles: Profiles::new(settings.profiles.clone()),
+            escalation: Escalation::new(&folder, &settings.chat_id),
+            settings,
+            mode,
+            clock,
+            pulse,
+            folder,
+            roots,
+            restart: None,
+            left_running: Vec::new(),
+            listed: false,
+        }
+    }
+
+    /// Opens the logs anew.
+    pub fn reopen_logs(&mut self) {
+        self.logs.reopen();
+    }
+
+    /// Finds the folders to watch anew, since they may come, go and move.
+    pub fn watch_folders(&mut self) {
+        if let Ok(hooks) = self.roots.hooks() {
+            self.pulse.wait.watch_folders(&hooks, &self.folder);
+        }
+    }
+
+    /// Whether `escalate.sh` is under way.
+    pub fn is_telling(&self) -> bool {
+        self.escalation.is_running()
+    }
+
+    /// Whether agent-deck has listed a profile in this run.
+    pub fn usable(&self) -> bool {
+        self.listed
+    }
+
+    /// Whether every wanted profile is watched by another watchdog.
+    pub fn all_taken(&self) -> bool {
+        self.profiles.all_taken()
+    }
+
+    /// Version of agent-deck and where it is, for the first line of the log.
+    pub fn agent_deck(&mut self) -> String {
+        let program = match self.program.find() {
+            Ok(program) => program,
+            Err(why) => return why,
+        };
+        let end = self.ask(&argv::version(), READ_DEADLINE, ANSWER_MOST);
+        let version = match &end {
+            Ok((code, stdout, stderr)) => answers::version(&Raw {
+                code: *code,
+                stdout,
+                stderr,
+            }),
+            Err(_) => None,
+        };
+        match version {
+            Some((a, b, c)) => format!("agent-deck {a}.{b}.{c} at {}", program.display()),
+            None => format!("agent-deck of unknown version at {}", program.display()),
+        }
+    }
+
+    /// Says what began or ceased to go wrong with the logs, where it can be said.
+    pub fn check_logs(&mut self) {
+        if let Some(trouble) = self.logs.trouble() {
+            eprintln_quietly(&format!("agent-deck-watchdog: {trouble}"));
+        }
+    }
+
+    /// Shows that a turn is complete: the state file's modification time.
+    pub fn turn_complete(&self) {
+        if !self.mode.dry_run {
+            let _ = folder::touch(&self.folder.join(memory::STATE));
+        }
+    }
+
+    fn wall(&self) -> Time {
+        Time(self.clock.reading().wall)
+    }
+
+    /// Runs a reading command of agent-deck to its end.
+    fn ask(
+        &mut self,
+        args: &[String],
+        deadline: Duration,
+        most: usize,
+    ) -> Result<Output, NoAnswer> {
+        let program = self.program.find().map_err(NoAnswer::NoProgram)?;
+        let args: Vec<&str> = args.iter().map(String::as_str).collect();
+        let call = Call {
+            program: &program,
+            args: &args,
+            deadline,
+            most,
+            extra_env: &[],
+            keep_token: false,
+        };
+        let pulse = &mut self.pulse;
+        match exec::run(&call, &mut |longest| pulse.rest(longest)) {
+            End::Exited { overflow: true, .. } => {
+                Err(NoAnswer::Garbage(format!("more than {most} bytes")))
+            }
+            End::Exited {
+                code,
+                stdout,
+                stderr,
+                ..
+            } => Ok((code, stdout, stderr)),
+            End::Late => Err(NoAnswer::Late),
+            End::NoProgram(why) => {
+                self.program.forget();
+                Err(NoAnswer::NoProgram(why))
+            }
+            End::NoProcess(why) => Err(NoAnswer::Failed(why)),
+        }
+    }
+
+    /// On standard error too, when somebody watches.
+    fn say(&self, line: &str) {
+        use std::io::IsTerminal;
+        if self.mode.dry_run {
+            println_quietly(line);
+        } else if self.mode.verbose && std::io::stderr().is_terminal() {
+            eprintln_quietly(line);
+        }
+    }
+}
+
+impl World for Machine {
+    fn now(&mut self) -> Time {
+        self.clock.now()
+    }
+
+    fn profiles(&mut self) -> Result<Vec<Profile>, NoAnswer> {
+        let now = self.clock.now();
+        if self.profiles.must_ask(&self.roots, now) {
+            let (code, stdout, stderr) = self.ask(&argv::profiles(), READ_DEADLINE, ANSWER_MOST)?;
+            let rows = answers::profiles(&Raw {
+                code,
+                stdout: &stdout,
+                stderr: &stderr,
+            })?;
+            self.profiles.answered(rows, now);
+        }
+        let keep_locks = !self.mode.dry_run;
+        let (watched, news) = self.profiles.watched(&self.roots, keep_locks);
+        for (level, subject, sentence) in news {
+            self.note(level, &subject, &sentence);
+        }
+        Ok(watched)
+    }
+
+    fn list(&mut self, profile: &Profile) -> Result<Vec<Session>, NoAnswer> {
+        let (code, stdout, stderr) = self.ask(&argv::list(profile), LIST_DEADLINE, LIST_MOST)?;
+        let listed = answers::list(
+            &Raw {
+                code,
+                stdout: &stdout,
+                stderr: &stderr,
+            },
+            profile,
+        )?;
+        if listed.unreadable > 0 {
+            let sentence = format!(
+                "{} rows without a usable id are left out",
+                listed.unreadable
+            );
+            self.detail(&format!("profile {profile}"), &sentence);
+        }
+        self.listed = true;
+        let mut rows = listed.sessions;
+        for row in &mut rows {
+            row.created = row.created.map(|at| self.clock.from_wall(at));
+        }
+        Ok(rows)
+    }
+
+    fn show(&mut self, profile: &Profile, id: &SessionId) -> Result<Shown, NoAnswer> {
+        let (code, stdout, stderr) =
+            self.ask(&argv::show(profile, id), READ_DEADLINE, ANSWER_MOST)?;
+        answers::show(
+            &Raw {
+                code,
+                stdout: &stdout,
+                stderr: &stderr,
+            },
+            id,
+        )
+    }
+
+    fn pane(&mut self, profile: &Profile, id: &SessionId) -> Result<Pane, NoAnswer> {
+        let (code, stdout, stderr) =
+            self.ask(&argv::pane(profile, id), READ_DEADLINE, ANSWER_MOST)?;
+        answers::pane(
+            &Raw {
+                code,
+                stdout: &stdout,
+                stderr: &stderr,
+            },
+            id,
+        )
+    }
+
+    fn processes(&mut self, scope: Scope) -> Sight {
+        processes::look(scope, self.clock.now(), self.clock.reading().boot)
+    }
+
+    fn traces(&mut self, id: &SessionId) -> Traces {
+        let (hooks, locks) = match (self.roots.hooks(), self.roots.locks()) {
+            (Ok(hooks), Ok(locks)) => (hooks, locks),
+            (Err(e), _) | (_, Err(e)) => {
+                return Traces {
+                    unreadable: Some(e.to_string()),
+                    ..Traces::default()
+                };
+            }
+        };
+        let mut traces = hooks::traces(&hooks, &locks, id, self.wall());
+        if let Some(hook) = &mut traces.hook {
+            hook.at = self.clock.from_wall(hook.at);
+        }
+        traces.spawned = traces.spawned.map(|at| self.clock.from_wall(at));
+        traces
+    }
+
+    fn flags(&mut self) -> Flags {
+        flags::read(&self.folder, &self.clock)
+    }
+
+    fn clear_done(&mut self, id: &SessionId) {
+        let _ = flags::clear_done(&self.folder, id);
+    }
+
+    fn begin_restart(&mut self, permit: Permit) -> Result<ProcessMark, String> {
+        let program = self.program.find()?;
+        let args = argv::restart(permit.profile(), permit.id());
+        let args: Vec<&str> = args.iter().map(String::as_str).collect();
+        let call = Call {
+            program: &program,
+            args: &args,
+            deadline: RESTART_DEADLINE,
+            most: ANSWER_MOST,
+            extra_env: &[],
+            keep_token: false,
+        };
+        let running = exec::start(&call).map_err(String::from)?;
+        let mark = running.mark();
+        self.restart = Some((running, permit.id().clone()));
+        Ok(mark)
+    }
+
+    fn finish_restart(&mut self) -> Ran {
+        let Some((mut running, id)) = self.restart.take() else {
+            return Ran::Ended(Restarted::Unknown("no restart was begun".to_owned()));
+        };
+        loop {
+            if let Some(end) = running.poll_end() {
+                return Ran::Ended(restarted(&end, &id));
+            }
+            if running.is_late() {
+                self.left_running.push(running);
+                return Ran::StillRunning;
+            }
+            self.pulse.rest(running.next_look());
+        }
+    }
+
+    fn still_runs(&mut self, mark: ProcessMark) -> bool {
+        // Our own ones have to be reaped to be gone.
+        self.left_running
+            .retain_mut(|running| running.poll_end().is_none());
+        exec::still_runs(mark)
+    }
+
+    fn save(&mut self, state: &State, durable: bool) -> Result<(), String> {
+        let text = state.encode(self.clock.now(), &self.clock.reading());
+        folder::write_atomic(&self.folder.join(memory::STATE), &text, durable)
+            .map_err(|e| e.to_string())
+    }
+
+    fn note(&mut self, level: Level, subject: &str, sentence: &str) {
+        let at = self.wall();
+        if !self.mode.dry_run {
+            self.logs.note(at, level, subject, sentence);
+        }
+        self.say(&format!(
+            "{} {}: {}",
+            level.word(),
+            escape(subject),
+            escape(sentence)
+        ));
+    }
+
+    fn detail(&mut self, subject: &str, sentence: &str) {
+        if !self.mode.verbose {
+            return;
+        }
+        let at = self.wall();
+        if !self.mode.dry_run {
+            self.logs.detail(at, subject, sentence);
+        }
+        self.say(&format!("detail {}: {}", escape(subject), escape(sentence)));
+    }
+
+    fn record(&mut self, record: Record) {
+        if self.mode.dry_run {
+            return;
+        }
+        let at = self.wall();
+        match record {
+            Record::Restart(line) => self.logs.restart(at, line),
+            Record::Escalation(line) => self.logs.escalation(at, line),
+        }
+    }
+
+    fn channel(&mut self) -> Channel {
+        self.escalation.channel()
+    }
+
+    fn tell(&mut self, level: Level, message: &str) {
+        self.escalation.start(level, message);
+    }
+
+    fn told(&mut self) -> Option<Sent> {
+        self.escalation.outcome()
+    }
+
+    fn leaving(&mut self) -> bool {
+        self.pulse.wait.terminating()
+    }
+}
+
+/// What the end of a restart command means.
+fn restarted(end: &End, id: &SessionId) -> Restarted {
+    match end {
+        End::Exited {
+            code,
+            stdout,
+            stderr,
+            ..
+        } => answers::restart(
+            &Raw {
+                code: *code,
+                stdout,
+                stderr,
+            },
+            id,
+        ),
+        End::Late => Restarted::Unknown("no answer in time".to_owned()),
+        End::NoProgram(why) | End::NoProcess(why) => Restarted::NotStarted(why.clone()),
+    }
+}
+
+/// Exit code (`None`: by a signal), standard output and standard error.
+type Output = (Option<i32>, Vec<u8>, Vec<u8>);
+
+/// Prints a line; a reader that left is no reason to end.
+pub fn println_quietly(line: &str) {
+    use std::io::Write;
+    let _ = writeln!(std::io::stdout(), "{line}");
+}
+
+/// Prints a line on standard error; nobody has to read it.
+pub fn eprintln_quietly(line: &str) {
+    use std::io::Write;
+    let _ = writeln!(std::io::stderr(), "{line}");
+}

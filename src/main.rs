@@ -1,0 +1,31 @@
+//! agent-deck-watchdog: the map is in `lib.rs`; here is one match to an exit code.
+
+use std::process::ExitCode;
+
+use agent_deck_watchdog::cli::{self, Command, Exit};
+use agent_deck_watchdog::config::Settings;
+use agent_deck_watchdog::daemon;
+use agent_deck_watchdog::machine::{eprintln_quietly, println_quietly};
+
+fn main() -> ExitCode {
+    let exit = match cli::parse(std::env::args_os().skip(1)) {
+        Ok(Command::Help) => print(cli::HELP.trim_end()),
+        Ok(Command::Version) => print(cli::VERSION),
+        Ok(Command::Watch(mode)) => match Settings::read(&|name| std::env::var_os(name)) {
+            Ok(settings) => daemon::run(settings, mode),
+            Err(why) => usage(&why),
+        },
+        Err(why) => usage(&why),
+    };
+    ExitCode::from(exit as u8)
+}
+
+fn print(text: &str) -> Exit {
+    println_quietly(text);
+    Exit::Done
+}
+
+fn usage(why: &str) -> Exit {
+    eprintln_quietly(&format!("agent-deck-watchdog: {why}"));
+    Exit::Usage
+}

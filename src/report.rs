@@ -1,0 +1,115 @@
+//! The lines of `restart.log`, and their twins in `watchdog.log`.
+//!
+//! This file does not know where they go.
+
+use serde_json::{Map, Value, json};
+
+use crate::guard::Verdict;
+use crate::model::{Level, Profile, Session, SessionId, Status};
+use crate::outcome::Line;
+use crate::remember;
+use crate::watch::Watch;
+use crate::world::{Record, World};
+
+/// Every line names the capability; there is one yet.
+const CAPABILITY: &str = "restart";
+
+/// A restart is about to begin.
+pub fn attempt<W: World>(world: &mut W, row: &Session, evidence: &str, verdict: &Verdict) {
+    let mut line = head("attempt", row.profile.as_str(), &row.id, &row.title);
+    line.insert("evidence".to_owned(), json!(evidence));
+    line.insert("guard".to_owned(), rules(verdict));
+    world.record(Record::Restart(line));
+    world.note(
+        Level::Warning,
+        &named(row),
+        &format!("restarting it: {evidence}"),
+    );
+}
+
+/// A dry run would have begun a restart.
+pub fn would<W: World>(world: &mut W, row: &Session, evidence: &str) {
+    world.note(
+        Level::Warning,
+        &named(row),
+        &format!("would be restarted: {evidence}"),
+    );
+}
+
+/// What came of a restart.
+pub fn outcome<W: World>(watch: &Watch, world: &mut W, id: &SessionId, line: &Line) {
+    let Some(memory) = watch.state.sessions.get(id) else {
+        return;
+    };
+    let mut fields = head("outcome", memory.profile.as_str(), id, &memory.title);
+    fields.insert("outcome".to_owned(), json!(line.outcome));
+    fields.insert("text".to_owned(), json!(line.sentence));
+    world.record(Record::Restart(fields));
+    let level = match line.outcome {
+        "done" | "accepted" => Level::Info,
+        _ => Level::Warning,
+    };
+    let sentence = format!("restart: {}: {}", line.outcome, line.sentence);
+    world.note(level, &remember::subject(memory, id), &sentence);
+}
+
+/// A session that reads dead is left alone.
+pub fn refusal<W: World>(
+    world: &mut W,
+    row: &Session,
+    rule: &str,
+    sentence: &str,
+    verdict: Option<&Verdict>,
+) {
+    let mut line = head("refusal", row.profile.as_str(), &row.id, &row.title);
+    line.insert("rule".to_owned(), json!(rule));
+    line.insert("text".to_owned(), json!(sentence));
+    if let Some(verdict) = verdict {
+        line.insert("guard".to_owned(), rules(verdict));
+    }
+    world.record(Record::Restart(line));
+    world.note(
+        Level::Warning,
+        &named(row),
+        &format!("not restarted ({rule}): {sentence}"),
+    );
+}
+
+/// One turn in a line, for `--verbose`.
+pub fn tick(watch: &Watch, profile: &Profile) -> String {
+    let rows = watch.rows(profile);
+    let count = |wanted: &dyn Fn(&Session) -> bool| rows.iter().filter(|r| wanted(r)).count();
+    format!(
+        "tick: {} sessions, {} critical, {} read dead, {} looks planned",
+        rows.len(),
+        count(&|r| crate::capabilities::restart::is_critical(r, &watch.flags)),
+        count(&|r| r.status == Status::Error && !r.archived),
+        watch.looks.len()
+    )
+}
+
+fn head(event: &str, profile: &str, id: &SessionId, title: &str) -> Map<String, Value> {
+    let mut line = Map::new();
+    line.insert("event".to_owned(), json!(event));
+    line.insert("capability".to_owned(), json!(CAPABILITY));
+    line.insert("profile".to_owned(), json!(profile));
+    line.insert("session".to_owned(), json!(id.as_str()));
+    line.insert("title".to_owned(), json!(title));
+    line
+}
+
+/// All rules that were asked, with their numbers.
+fn rules(verdict: &Verdict) -> Value {
+    let answers = verdict.answers.iter().map(|answer| {
+        json!({
+            "rule": answer.rule.word(),
+            "refuses": answer.refuses,
+            "numbers": answer.numbers,
+        })
+    });
+    Value::Array(answers.collect())
+}
+
+fn named(row: &Session) -> String {
+    format!("{} {}", row.title, row.id)
+}

@@ -1,0 +1,529 @@
+//! What is remembered between turns and between runs: budgets, timers,
+//! attempts, episodes. Plain data and its form on disk.
+//!
+//! This file does not know the rules (`guard.rs`), what an answer means
+//! (`outcome.rs`), nor where the file lies.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::clock::{Reading, Time, each_stamp};
+use crate::model::{Level, ProcessMark, Profile, SessionId};
+use crate::stored::{Stored, stored};
+
+stored! {
+    /// Everything that must survive a crash.
+    #[derive(Default)]
+    pub struct State {
+        /// Critical sessions, living and gone.
+        pub sessions: BTreeMap<SessionId, Memory>,
+        /// Watched profiles.
+        pub profiles: Vec<ProfileMemory>,
+        /// The last restart of any session.
+        pub last_restart: Option<Time>,
+        /// All restarts wait: agent-deck or its agents hit a rate limit.
+        pub rate_limit: Option<Backoff>,
+        /// All restarts wait: the machine has trouble.
+        pub host_trouble: Option<Backoff>,
+        /// When budgets began as spent, because an older memory was lost.
+        pub spent: Option<Time>,
+        /// Where a living session was last seen through these eyes.
+        pub life: Option<Life>,
+        /// What is being told.
+        pub episodes: Vec<Episode>,
+        /// Messages that wait to be told.
+        pub outbox: Vec<Notice>,
+        /// The message that is on its way.
+        pub parcel: Option<Parcel>,
+        /// When a message last went out.
+        pub last_sent: Option<Time>,
+    }
+
+    /// A stretch of time in which something waits.
+    #[derive(Copy)]
+    pub struct Backoff {
+        /// Begin.
+        pub since: Time,
+        /// Length in seconds.
+        pub seconds: u64,
+    }
+
+    /// What is known of one critical session.
+    pub struct Memory {
+        /// Its profile.
+        pub profile: Profile,
+        /// Its title when last listed.
+        pub title: String,
+        /// It was seen alive at some time.
+        pub ran: bool,
+        /// Restarts that count, oldest first.
+        pub restarts: Vec<Time>,
+        /// The last restart that was tried.
+        pub attempt: Option<Attempt>,
+        /// Restarts since it was last well for ten minutes.
+        pub since_well: u32,
+        /// Restarts in a row that changed nothing.
+        pub without_effect: u32,
+        /// Tries are made at growing distances.
+        pub crash_loop: Option<Backoff>,
+        /// agent-deck declined the last restart.
+        pub skipped: Option<Backoff>,
+        /// A usage limit is on its screen since.
+        pub usage_limit: Option<Time>,
+        /// A login problem is seen since.
+        pub auth_since: Option<Time>,
+        /// Its terminal holds a bare shell, as far as can be seen, since.
+        pub bare_since: Option<Time>,
+        /// Listed alive without a break since.
+        pub well_since: Option<Time>,
+        /// Reads dead without a break since.
+        pub dead_since: Option<Time>,
+        /// Lacking in good lists since.
+        pub missing_since: Option<Time>,
+        /// Its agent's process, when last seen.
+        pub agent: Option<Agent>,
+        /// Its tmux name, when last listed alive.
+        pub tmux_session: String,
+        /// Somebody else restarted it.
+        pub restarted_by_others: Option<Time>,
+        /// The refusal that was last written down.
+        pub refusal: Option<Refused>,
+        /// The last error text, and how often in a row it came.
+        pub last_error: Option<LastError>,
+    }
+
+    /// An error text that came back.
+    pub struct LastError {
+        /// The text, short.
+        pub text: String,
+        /// How often in a row.
+        pub times: u32,
+    }
+
+    /// A refusal that stands.
+    pub struct Refused {
+        /// The rule's word; a refusal is written down once while it stays the same.
+        pub rule: String,
+        /// The sentence that was written.
+        pub sentence: String,
+        /// Since when.
+        pub since: Time,
+        /// It was written down.
+        pub written: bool,
+        /// A person has to hear of it when it lasts.
+        pub tell: bool,
+    }
+
+    /// An agent's process.
+    #[derive(Copy)]
+    pub struct Agent {
+        /// Process number.
+        pub pid: u32,
+        /// When it started.
+        pub started: Time,
+    }
+
+    /// A restart that was tried.
+    pub struct Attempt {
+        /// When the command began.
+        pub at: Time,
+        /// What was seen before.
+        pub evidence: String,
+        /// How it ended; `None` while the outcome is not known.
+        pub outcome: Option<Outcome>,
+        /// Budgets as they were, to give the slot back.
+        pub before: Before,
+    }
+
+    /// Budgets as they were before an attempt.
+    pub struct Before {
+        /// Restarts since the session was last well.
+        pub since_well: u32,
+        /// Its crash-loop back-off.
+        pub crash_loop: Option<Backoff>,
+        /// The last restart of any session.
+        pub last_restart: Option<Time>,
+    }
+
+    /// What is known of one profile.
+    pub struct ProfileMemory {
+        /// Its name.
+        pub name: Profile,
+        /// The changing command that was begun and not yet seen to end.
+        pub running: Option<Intent>,
+        /// Lists in a row that had no usable answer.
+        pub failures: u32,
+        /// Its list is empty since, although sessions were known.
+        pub empty_since: Option<Time>,
+    }
+
+    /// A restart command that was begun.
+    pub struct Intent {
+        /// The session.
+        pub id: SessionId,
+        /// When it began.
+        pub since: Time,
+        /// Its process; `None` between the decision and the start.
+        pub process: Option<ProcessMark>,
+        /// It was reported as still running after its deadline.
+        pub reported: bool,
+    }
+
+    /// Where life was seen.
+    pub struct Life {
+        /// Boot during which it was seen.
+        pub boot_id: String,
+        /// User, HOME and tmux folder, as one text.
+        pub eyes: String,
+    }
+
+    /// A trouble that is told as one.
+    pub struct Episode {
+        /// Kind and subject.
+        pub key: String,
+        /// How loud.
+        pub level: Level,
+        /// Its newest text.
+        pub text: String,
+        /// When it opened.
+        pub opened: Time,
+        /// When it was last put into the outbox.
+        pub told: Time,
+        /// Restarts made in it.
+        pub restarts: u32,
+        /// Events since then that were not told by themselves.
+        pub suppressed: u32,
+        /// Seconds between reminders.
+        pub remind: u64,
+    }
+
+    /// A message that waits.
+    pub struct Notice {
+        /// Key of its episode.
+        pub key: String,
+        /// How loud.
+        pub level: Level,
+        /// Our own text, no secrets.
+        pub text: String,
+        /// When it was put here.
+        pub since: Time,
+        /// It was written down that it waits for its minute.
+        pub waiting: bool,
+    }
+
+    /// What goes out as one message.
+    pub struct Parcel {
+        /// Keys of the episodes in it.
+        pub keys: Vec<String>,
+        /// How loud.
+        pub level: Level,
+        /// The text.
+        pub text: String,
+        /// Tries so far.
+        pub tries: u32,
+        /// It was handed over and has not been answered yet.
+        pub handed_over: bool,
+        /// Not before this long after the last try.
+        pub wait: Option<Backoff>,
+    }
+}
+
+impl Backoff {
+    /// The moment it is over.
+    pub fn until(&self) -> Time {
+        self.since.plus(Duration::from_secs(self.seconds))
+    }
+}
+
+/// What came of a restart (DESIGN 3.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// A new agent's process was seen.
+    Done,
+    /// No process can be seen, but it is listed without error.
+    Unverified,
+    /// It reads dead as before.
+    NoEffect,
+    /// The command failed.
+    Failed,
+    /// A usage limit is on the new screen.
+    Limited,
+}
+
+impl Outcome {
+    /// The word in logs.
+    pub fn word(self) -> &'static str {
+        match self {
+            Outcome::Done => "done",
+            Outcome::Unverified => "unverified",
+            Outcome::NoEffect => "no effect",
+            Outcome::Failed => "failed",
+            Outcome::Limited => "limited",
+        }
+    }
+}
+
+impl Stored for Outcome {
+    fn store(&self) -> Value {
+        Value::from(self.word())
+    }
+
+    fn restore(value: Value) -> Result<Outcome, &'static str> {
+        let all = [
+            Outcome::Done,
+            Outcome::Unverified,
+            Outcome::NoEffect,
+            Outcome::Failed,
+            Outcome::Limited,
+        ];
+        all.into_iter()
+            .find(|outcome| value == outcome.word())
+            .ok_or("")
+    }
+}
+
+impl Memory {
+    /// A session that has just become known. Where an older memory was lost
+    /// its budget begins as spent (DESIGN 3.5).
+    pub fn new(profile: Profile, title: String, spent: Option<Time>) -> Memory {
+        Memory {
+            profile,
+            title,
+            ran: false,
+            restarts: spent.map_or_else(Vec::new, |at| vec![at; 3]),
+            attempt: None,
+            since_well: 0,
+            without_effect: 0,
+            crash_loop: None,
+            skipped: None,
+            usage_limit: None,
+            auth_since: None,
+            bare_since: None,
+            well_since: None,
+            dead_since: None,
+            missing_since: None,
+            agent: None,
+            tmux_session: String::new(),
+            restarted_by_others: None,
+            refusal: None,
+            last_error: None,
+        }
+    }
+
+    /// The last restart of this session by anybody.
+    pub fn last_restart(&self) -> Option<Time> {
+        self.restarts.last().copied().max(self.restarted_by_others)
+    }
+}
+
+impl State {
+    /// A memory that begins with every budget spent, because the old one is lost.
+    pub fn spent(now: Time) -> State {
+        State {
+            spent: Some(now),
+            last_restart: Some(now),
+            ..State::default()
+        }
+    }
+
+    /// The session's memory, made when there is none yet.
+    pub fn memory(&mut self, profile: &Profile, id: &SessionId, title: &str) -> &mut Memory {
+        let spent = self.spent;
+        self.sessions
+            .entry(id.clone())
+            .or_insert_with(|| Memory::new(profile.clone(), title.to_owned(), spent))
+    }
+
+    /// What is known of a profile, if anything is.
+    pub fn known_profile(&self, name: &Profile) -> Option<&ProfileMemory> {
+        self.profiles.iter().find(|profile| profile.name == *name)
+    }
+
+    /// The profile's memory, made when there is none yet.
+    pub fn profile(&mut self, name: &Profile) -> &mut ProfileMemory {
+        let known = self
+            .profiles
+            .iter()
+            .position(|profile| profile.name == *name);
+        let at = known.unwrap_or_else(|| {
+            let name = name.clone();
+            self.profiles.push(ProfileMemory {
+                name,
+                running: None,
+                failures: 0,
+                empty_since: None,
+            });
+            self.profiles.len() - 1
+        });
+        &mut self.profiles[at]
+    }
+
+    /// The file's text: stamps as wall time, with the clocks of the moment.
+    pub fn encode(&self, now: Time, clocks: &Reading) -> Vec<u8> {
+        let mut state = self.store();
+        each_stamp(&mut state, &mut |at| Time(clocks.wall).minus(now.since(at)));
+        let file = File {
+            version: VERSION,
+            saved: clocks.clone(),
+            state: Whole(state),
+        };
+        format!("{:#}\n", file.store()).into_bytes()
+    }
+
+    /// Reads a file's text back, its stamps on the line of this run: as old as
+    /// they were when it was saved, plus what has really passed since. A stamp
+    /// that lay ahead counts as the moment of saving.
+    ///
+    /// # Errors
+    /// A text that is not a state file of this version, and why.
+    pub fn decode(bytes: &[u8], now: Time, clocks: &Reading) -> Result<State, String> {
+        let broken = |field: &str| format!("the field {field:?} is missing or wrong");
+        let json: Value = serde_json::from_slice(bytes).map_err(|e| e.to_string())?;
+        let version = json.get("version").and_then(Value::as_u64);
+        if version != Some(u64::from(VERSION)) {
+            let found = version.map_or("none".to_owned(), |found| found.to_string());
+            return Err(format!("version {found}, this program knows {VERSION}"));
+        }
+        let file = File::restore(json).map_err(broken)?;
+        let saved = now.minus(clocks.elapsed_since(&file.saved));
+        let wall = Time(file.saved.wall);
+        let Whole(mut state) = file.state;
+        each_stamp(&mut state, &mut |at| saved.minus(wall.since(at)));
+        State::restore(state).map_err(broken)
+    }
+}
+
+/// Version of the file's form.
+const VERSION: u32 = 1;
+
+stored! {
+    /// The file.
+    pub struct File {
+        /// Version of its form.
+        pub version: u32,
+        /// The clocks when it was saved.
+        pub saved: Reading,
+        /// The state, stamps as wall time.
+        pub state: Whole,
+    }
+}
+
+/// JSON as it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Whole(Value);
+
+impl Stored for Whole {
+    fn store(&self) -> Value {
+        self.0.clone()
+    }
+
+    fn restore(value: Value) -> Result<Whole, &'static str> {
+        Ok(Whole(value))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn clocks(wall: u64, boot: u64, id: &str) -> Reading {
+        Reading {
+            wall,
+            boot,
+            boot_id: id.to_owned(),
+        }
+    }
+
+    fn sample(now: Time) -> State {
+        let mut state = State {
+            last_restart: Some(now.minus(s(40))),
+            ..State::default()
+        };
+        let id = SessionId::parse("1a2b3c4d-1755900000").unwrap();
+        let profile = Profile::parse("default").unwrap();
+        let memory = state.memory(&profile, &id, "conductor-ops");
+        memory.restarts = vec![now.minus(s(200)), now.minus(s(40))];
+        memory.crash_loop = Some(Backoff {
+            since: now.minus(s(40)),
+            seconds: 300,
+        });
+        state
+    }
+
+    fn s(seconds: u64) -> Duration {
+        Duration::from_secs(seconds)
+    }
+
+    #[test]
+    fn ages_are_kept_and_grow_by_what_really_passed() {
+        let now = Time(1_000_000_000);
+        let text = sample(now).encode(now, &clocks(2_000_000_000, 5_000_000, "a"));
+        // (clocks at loading, seconds that passed since saving)
+        for (at_load, passed) in [
+            (clocks(2_000_010_000, 5_010_000, "a"), 10),
+            (clocks(0, 5_010_000, "a"), 10),             // set back
+            (clocks(9_000_000_000, 5_010_000, "a"), 10), // set forward
+            (clocks(2_000_010_000, 100, "b"), 10),       // another boot
+            (clocks(1_000, 100, "b"), 0),                // another boot, set back
+        ] {
+            let now = Time(7_000_000_000);
+            let state = State::decode(&text, now, &at_load).unwrap();
+            assert_eq!(state, sample(now.minus(s(passed))), "{at_load:?}");
+        }
+    }
+
+    #[test]
+    fn a_stamp_that_lies_ahead_counts_as_the_moment_of_saving() {
+        let now = Time(1_000_000_000);
+        let mut state = sample(now);
+        state.last_restart = Some(now.plus(s(86_400)));
+        let clocks = clocks(2_000_000_000, 5_000_000, "a");
+        let text = state.encode(now, &clocks);
+        let loaded = State::decode(&text, now, &clocks).unwrap();
+        assert_eq!(loaded.last_restart, Some(now));
+        let hand = String::from_utf8(sample(now).encode(now, &clocks))
+            .unwrap()
+            .replace("1999960000", "99999960000");
+        let loaded = State::decode(hand.as_bytes(), now, &clocks).unwrap();
+        assert_eq!(loaded.last_restart, Some(now));
+    }
+
+    #[test]
+    fn what_is_not_a_whole_file_of_this_version_is_refused() {
+        let now = Time(1_000_000_000);
+        let clocks = clocks(2_000_000_000, 5_000_000, "a");
+        let text = sample(now).encode(now, &clocks);
+        for cut in 0..text.len() - 2 {
+            assert!(
+                State::decode(&text[..cut], now, &clocks).is_err(),
+                "cut at {cut}"
+            );
+        }
+        for broken in ["", "\0\0\0\0", "[]", "7", "{\"version\":1}", "null"] {
+            assert!(
+                State::decode(broken.as_bytes(), now, &clocks).is_err(),
+                "{broken:?}"
+            );
+        }
+        let newer = String::from_utf8(text)
+            .unwrap()
+            .replace("\"version\": 1", "\"version\": 2");
+        assert!(
+            State::decode(newer.as_bytes(), now, &clocks)
+                .unwrap_err()
+                .contains("version 2")
+        );
+    }
+
+    #[test]
+    fn a_lost_memory_begins_spent() {
+        let now = Time(1_000_000_000);
+        let mut state = State::spent(now);
+        let id = SessionId::parse("1a2b3c4d-1755900000").unwrap();
+        let profile = Profile::parse("default").unwrap();
+        assert_eq!(state.memory(&profile, &id, "x").restarts, vec![now; 3]);
+        assert_eq!(state.last_restart, Some(now));
+    }
+}

@@ -1,0 +1,529 @@
+//! One turn, the picture of the design on one page: observe, remember, look,
+//! ask the guard, save the intent, act, save the outcome, tell.
+//!
+//! This file does not know how the world is reached, nor what any rule says.
+
+use std::time::Duration;
+
+use crate::act::{act, settle};
+use crate::capabilities::restart::{self, Cause, Finding, Look, Refusal};
+use crate::clock::{Time, spoken};
+use crate::model::{Level, Profile, Scope, Session, SessionId, Status};
+use crate::outcome;
+use crate::remember::{self, News};
+use crate::state::Refused;
+use crate::telling::{self, Kind};
+use crate::watch::Watch;
+use crate::world::World;
+use crate::{guard, report};
+
+/// A mismatch is only written down after this: an ending agent may linger
+/// (DESIGN 3.2).
+const LINGER: Duration = Duration::from_secs(10);
+/// A critical session that reads dead and is refused this long is told
+/// (DESIGN 1.1).
+const REFUSED_TOLD: Duration = Duration::from_secs(600);
+/// A pause file older than this is mentioned (DESIGN 2.3).
+const PAUSE_FORGOTTEN: Duration = Duration::from_secs(86_400);
+/// Cheap passes over the processes after a restart or a `SessionStart` record,
+/// in milliseconds: the new agent is there after 0.3 to 2 s (contract 5.2).
+pub const PASSES_MS: [u64; 5] = [300, 700, 1500, 3000, 6000];
+
+/// A whole turn.
+pub fn turn<W: World>(watch: &mut Watch, world: &mut W) {
+    let before = watch.state.clone();
+    if !watch.remembered {
+        save(watch, world, true);
+    }
+    watch.flags = world.flags();
+    requests(watch, world);
+    settle(watch, world);
+    observe(watch, world);
+    serve(watch, world);
+    conditions(watch, world.now());
+    finish(watch, world, &before);
+}
+
+/// Between turns: serves the looks that are due, and passes messages on.
+pub fn between<W: World>(watch: &mut Watch, world: &mut W) {
+    let before = watch.state.clone();
+    let now = world.now();
+    if watch.passes.iter().any(|at| *at <= now) {
+        watch.passes.retain(|at| *at > now);
+        pass(watch, world);
+    }
+    settle(watch, world);
+    serve(watch, world);
+    finish(watch, world, &before);
+}
+
+/// A hook record came: a new agent may be there, or an old one may be gone.
+pub fn hook<W: World>(watch: &mut Watch, world: &mut W, id: &SessionId) {
+    let Some(row) = watch
+        .row(id)
+        .filter(|row| restart::is_critical(row, &watch.flags))
+    else {
+        return;
+    };
+    let id = row.id.clone();
+    let now = world.now();
+    let Some(hook) = world.traces(&id).hook else {
+        return;
+    };
+    match hook.event.as_str() {
+        "SessionStart" => plan_passes(watch, now),
+        "SessionEnd" | "on_session_finalize" => watch.plan_hinted(&id, false, now),
+        _ => {}
+    }
+}
+
+/// The pane process of a session ended.
+pub fn ended(watch: &mut Watch, id: &SessionId, now: Time) {
+    watch.plan_hinted(id, true, now);
+}
+
+/// Plans the cheap passes that find a new agent.
+pub fn plan_passes(watch: &mut Watch, now: Time) {
+    watch.passes = PASSES_MS
+        .iter()
+        .map(|ms| now.plus(Duration::from_millis(*ms)))
+        .collect();
+}
+
+/// When something is due although nothing happens.
+pub fn next_due(watch: &Watch) -> Option<Time> {
+    watch
+        .next_look()
+        .into_iter()
+        .chain(telling::next_due(&watch.state))
+        .min()
+}
+
+/// Carries out what the user asked for through files.
+fn requests<W: World>(watch: &mut Watch, world: &mut W) {
+    if watch.rules.dry_run {
+        return;
+    }
+    for id in watch.flags.clear.clone() {
+        let found = outcome::clear(&mut watch.state, &id);
+        let sentence = if found {
+            "its failures are forgotten, as asked by the clear file"
+        } else {
+            "asked for by a clear file, but nothing is known of it"
+        };
+        world.note(Level::Info, id.as_str(), sentence);
+        world.clear_done(&id);
+    }
+}
+
+/// Lists every profile and books what is seen.
+fn observe<W: World>(watch: &mut Watch, world: &mut W) {
+    let profiles = match world.profiles() {
+        Ok(profiles) => profiles,
+        Err(why) => {
+            world.detail("profiles", &why.to_string());
+            return;
+        }
+    };
+    watch.decks.retain(|deck| profiles.contains(&deck.profile));
+    watch.sight = world.processes(Scope::Panes);
+    for profile in profiles {
+        if !world.leaving() {
+            observe_one(watch, world, &profile);
+        }
+    }
+}
+
+fn observe_one<W: World>(watch: &mut Watch, world: &mut W, profile: &Profile) {
+    let answer = world.list(profile);
+    let now = world.now();
+    let rows = match answer {
+        Ok(rows) => rows,
+        Err(why) => {
+            // Nothing of it can be trusted until it is listed again; hints stay.
+            let known: Vec<SessionId> = watch
+                .rows(profile)
+                .iter()
+                .map(|row| row.id.clone())
+                .collect();
+            watch
+                .looks
+                .retain(|planned| planned.hinted || !known.contains(&planned.id));
+            for note in remember::no_list(&mut watch.state, profile, &why, now) {
+                world.note(note.level, &note.subject, &note.sentence);
+            }
+            return;
+        }
+    };
+    if rows.is_empty() && !remember::believe_empty(&mut watch.state, profile, now) {
+        world.detail(
+            profile.as_str(),
+            "an empty list where sessions were known: not believed yet",
+        );
+        return;
+    }
+    let news = remember::list(
+        &mut watch.state,
+        profile,
+        &rows,
+        &watch.flags,
+        &watch.sight,
+        now,
+    );
+    write_news(watch, world, news);
+    if rows.iter().any(|row| row.status.is_alive()) && !watch.life_seen() {
+        watch.state.life = Some(watch.rules.eyes.clone());
+    }
+    plan(watch, profile, rows, now);
+    world.detail(profile.as_str(), &report::tick(watch, profile));
+}
+
+/// Plans looks at what reads dead; the others need none.
+fn plan(watch: &mut Watch, profile: &Profile, rows: Vec<Session>, now: Time) {
+    let dead: Vec<SessionId> = restart::wishes(&rows, &watch.flags)
+        .map(|row| row.id.clone())
+        .collect();
+    watch.take_rows(profile, rows);
+    let sessions = &watch.state.sessions;
+    let elsewhere = |id: &SessionId| sessions.get(id).is_some_and(|m| m.profile != *profile);
+    watch
+        .looks
+        .retain(|p| p.hinted || dead.contains(&p.id) || elsewhere(&p.id));
+    for id in dead {
+        watch.plan_listed(&id, now);
+    }
+}
+
+/// A cheap pass over the processes: finds new agents between two lists.
+fn pass<W: World>(watch: &mut Watch, world: &mut W) {
+    watch.sight = world.processes(Scope::Panes);
+    let now = world.now();
+    let mut news = News::default();
+    let rows: Vec<Session> = watch
+        .all_rows()
+        .filter(|row| restart::is_critical(row, &watch.flags) && !row.archived)
+        .cloned()
+        .collect();
+    for row in &rows {
+        remember::process_seen(&mut watch.state, row, &watch.sight, &mut news, now);
+    }
+    write_news(watch, world, news);
+}
+
+fn write_news<W: World>(watch: &mut Watch, world: &mut W, news: News) {
+    for note in news.notes {
+        world.note(note.level, &note.subject, &note.sentence);
+    }
+    for (id, line) in news.outcomes {
+        report::outcome(watch, world, &id, &line);
+    }
+}
+
+/// Serves the looks that are due, in fair order. Each one is moved on or
+/// dropped, so this ends.
+fn serve<W: World>(watch: &mut Watch, world: &mut W) {
+    while !world.leaving() {
+        let now = world.now();
+        let Some(id) = watch.due_look(now) else {
+            return;
+        };
+        consider(watch, world, &id);
+    }
+}
+
+/// Looks at one session, and acts if it is dead and the guard agrees.
+fn consider<W: World>(watch: &mut Watch, world: &mut W, id: &SessionId) {
+    let Some(row) = watch.row(id).cloned() else {
+        return watch.unplan(id);
+    };
+    let listed_dead = watch.planned(id).is_some_and(|p| !p.hinted);
+    let now = world.now();
+    if listed_dead {
+        let verdict = guard::verdict(&watch.state, &watch.surroundings(), id, now);
+        if !verdict.agrees() {
+            return refused_by_guard(watch, world, &row, &verdict);
+        }
+    }
+    let finding = examine(watch, world, &row);
+    let now = world.now();
+    match finding {
+        Finding::Dead(evidence) => act(watch, world, &row, &evidence),
+        Finding::LookAgain(at, first) => {
+            if let Some(planned) = watch.planned_mut(id) {
+                planned.first = Some(first);
+                planned.due = at.max(now.plus(Duration::from_millis(1)));
+            }
+        }
+        Finding::Leave(refusal) => left_alone(watch, world, &row, &refusal),
+        Finding::AskShow | Finding::AskPane | Finding::AskProcesses => watch.unplan(id),
+    }
+}
+
+/// Looks as far as it takes to judge.
+fn examine<W: World>(watch: &Watch, world: &mut W, row: &Session) -> Finding {
+    let before = world.processes(Scope::All);
+    let planned = watch.planned(&row.id);
+    let Some(memory) = watch.state.sessions.get(&row.id) else {
+        let sentence = "it was never listed".to_owned();
+        return Finding::Leave(Refusal {
+            cause: Cause::NotDead,
+            sentence,
+            again: None,
+        });
+    };
+    let mut look = Look {
+        row,
+        memory,
+        traces: world.traces(&row.id),
+        blind: restart::blind(&row.profile, watch.rows(&row.profile), &before),
+        before: &before,
+        after: None,
+        shown: None,
+        pane: None,
+        first: planned.and_then(|p| p.first.clone()),
+        witnessed: planned.is_some_and(|p| p.witnessed),
+        life_seen: watch.life_seen(),
+    };
+    loop {
+        match restart::judge(&look, world.now()) {
+            Finding::AskShow => look.shown = Some(world.show(&row.profile, &row.id)),
+            Finding::AskPane => look.pane = Some(world.pane(&row.profile, &row.id)),
+            Finding::AskProcesses => {
+                look.traces = world.traces(&row.id);
+                look.after = Some(world.processes(Scope::All));
+            }
+            done @ (Finding::Dead(_) | Finding::LookAgain(..) | Finding::Leave(_)) => return done,
+        }
+    }
+}
+
+/// The guard refuses: written down once, looked at again when it lifts.
+pub fn refused_by_guard<W: World>(
+    watch: &mut Watch,
+    world: &mut W,
+    row: &Session,
+    verdict: &guard::Verdict,
+) {
+    let now = world.now();
+    // The rule that lifts last is the one that holds it back.
+    let last = verdict
+        .refusals()
+        .max_by_key(|a| a.lifts.unwrap_or(Time(u64::MAX)));
+    let (rule, wanted) = last.map_or(("", false), |a| (a.rule.word(), a.rule.is_wanted()));
+    let after_own = watch
+        .state
+        .sessions
+        .get(&row.id)
+        .is_some_and(|m| m.attempt.as_ref().is_some_and(|a| a.outcome.is_none()));
+    // The cool-down while an outcome is waited for is no news.
+    if !after_own {
+        refuse(
+            watch,
+            world,
+            row,
+            rule,
+            &verdict.sentence(),
+            !wanted,
+            Some(verdict),
+        );
+    }
+    watch.plan_next(&row.id, None, verdict.lifts(), now);
+}
+
+/// The look says to leave it alone.
+fn left_alone<W: World>(watch: &mut Watch, world: &mut W, row: &Session, refusal: &Refusal) {
+    let now = world.now();
+    let hinted = watch.planned(&row.id).is_some_and(|p| p.hinted);
+    let cause = refusal.cause;
+    if hinted && row.status != Status::Error {
+        match cause {
+            Cause::Stopped | Cause::Archived | Cause::NeverRan | Cause::AuthHold => {
+                watch.unplan(&row.id);
+            }
+            Cause::NotDead
+            | Cause::Young
+            | Cause::MaybeAlive
+            | Cause::TerminalStands
+            | Cause::SpawnLock
+            | Cause::OtherCommand
+            | Cause::WrongEyes
+            | Cause::NoAnswer => watch.plan_next(&row.id, Some(cause), refusal.again, now),
+        }
+        return;
+    }
+    refuse(
+        watch,
+        world,
+        row,
+        cause.word(),
+        &refusal.sentence,
+        cause.is_told(),
+        None,
+    );
+    if cause == Cause::AuthHold {
+        let text = format!("{} ({}): {}", row.title, row.id, refusal.sentence);
+        telling::keep(
+            &mut watch.state,
+            Kind::Auth,
+            row.id.as_str(),
+            Level::Critical,
+            &text,
+            now,
+        );
+    }
+    watch.plan_next(&row.id, Some(cause), refusal.again, now);
+}
+
+/// Writes a refusal down, once while it stays the same.
+fn refuse<W: World>(
+    watch: &mut Watch,
+    world: &mut W,
+    row: &Session,
+    rule: &str,
+    sentence: &str,
+    tell: bool,
+    verdict: Option<&guard::Verdict>,
+) {
+    let now = world.now();
+    let memory = watch.state.memory(&row.profile, &row.id, &row.title);
+    let refusal = match memory.refusal.take().filter(|r| r.rule == rule) {
+        Some(known) => Refused {
+            sentence: sentence.to_owned(),
+            ..known
+        },
+        None => Refused {
+            rule: rule.to_owned(),
+            sentence: sentence.to_owned(),
+            since: now,
+            written: false,
+            tell,
+        },
+    };
+    let lingers = rule == Cause::MaybeAlive.word() && now.since(refusal.since) < LINGER;
+    let write = !refusal.written && !lingers;
+    memory.refusal = Some(Refused {
+        written: refusal.written || write,
+        ..refusal
+    });
+    if write {
+        report::refusal(world, row, rule, sentence, verdict);
+    }
+}
+
+/// What is told because it lasts.
+fn conditions(watch: &mut Watch, now: Time) {
+    outcome::end_backoffs(&mut watch.state, now);
+    let mut told = Vec::new();
+    for (id, memory) in &watch.state.sessions {
+        let Some(dead) = memory
+            .dead_since
+            .filter(|at| now.since(*at) >= REFUSED_TOLD)
+        else {
+            continue;
+        };
+        let Some(refusal) = memory.refusal.as_ref().filter(|r| r.tell) else {
+            continue;
+        };
+        let open = [Kind::Down, Kind::Auth, Kind::Mismatch]
+            .iter()
+            .any(|kind| telling::is_open(&watch.state, *kind, id.as_str()))
+            || telling::is_open(&watch.state, Kind::Eyes, memory.profile.as_str());
+        if !open {
+            let kind = if refusal.rule == Cause::MaybeAlive.word() {
+                Kind::Mismatch
+            } else {
+                Kind::Down
+            };
+            let text = format!(
+                "{} ({id}) reads dead for {} and is not restarted: {}",
+                memory.title,
+                spoken(now.since(dead)),
+                refusal.sentence
+            );
+            told.push((kind, id.clone(), text));
+        }
+    }
+    for (kind, id, text) in told {
+        telling::keep(
+            &mut watch.state,
+            kind,
+            id.as_str(),
+            Level::Critical,
+            &text,
+            now,
+        );
+    }
+    let pause = watch
+        .flags
+        .pause
+        .filter(|p| now.since(p.since) >= PAUSE_FORGOTTEN);
+    match pause {
+        Some(pause) => {
+            let age = spoken(now.since(pause.since));
+            let text = format!("the watchdog is paused for {age}: it watches and acts on nothing");
+            telling::keep(
+                &mut watch.state,
+                Kind::Pause,
+                "all",
+                Level::Warning,
+                &text,
+                now,
+            );
+        }
+        None => telling::resolve(
+            &mut watch.state,
+            Kind::Pause,
+            "all",
+            "the pause is over",
+            now,
+        ),
+    }
+}
+
+/// Passes messages on and saves what changed.
+fn finish<W: World>(watch: &mut Watch, world: &mut W, before: &crate::state::State) {
+    let now = world.now();
+    if watch.rules.dry_run {
+        return;
+    }
+    telling::remind(&mut watch.state, now);
+    telling::write_deduplicated(before, &watch.state, world);
+    telling::deliver(&mut watch.state, world);
+    save(watch, world, true);
+}
+
+/// Saves the state when it changed, or was never saved. Says once that it
+/// cannot, and once that it can again. True when what is remembered is written.
+pub fn save<W: World>(watch: &mut Watch, world: &mut W, durable: bool) -> bool {
+    if watch.rules.dry_run || (watch.remembered && watch.state == watch.saved) {
+        return true;
+    }
+    match world.save(&watch.state, durable) {
+        Ok(()) => {
+            watch.saved = watch.state.clone();
+            watch.remembered = true;
+            if telling::is_open(&watch.state, Kind::Unsaved, "state") {
+                world.note(Level::Info, "state.json", "is written again");
+                let now = world.now();
+                let text = "the state is written again";
+                telling::resolve(&mut watch.state, Kind::Unsaved, "state", text, now);
+            }
+            true
+        }
+        Err(why) => {
+            if !telling::is_open(&watch.state, Kind::Unsaved, "state") {
+                let sentence = if watch.remembered {
+                    format!("cannot be written, limits are kept in memory: {why}")
+                } else {
+                    format!("cannot be written, so nothing is done: {why}")
+                };
+                world.note(Level::Critical, "state.json", &sentence);
+                let text = format!("state.json {sentence}");
+                let now = world.now();
+                let level = Level::Critical;
+                telling::keep(&mut watch.state, Kind::Unsaved, "state", level, &text, now);
+            }
+            false
+        }
+    }
+}

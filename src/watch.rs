@@ -1,0 +1,241 @@
+//! What a watchdog holds in its hands between turns: the memory, the last good
+//! lists, the looks that are planned.
+//!
+//! This file does not know what a turn does with it.
+
+use std::time::Duration;
+
+use crate::capabilities::restart::{Cause, FirstLook, turn_order};
+use crate::clock::Time;
+use crate::guard::Surroundings;
+use crate::model::{Flags, Profile, Session, SessionId, Sight};
+use crate::state::{Life, State};
+
+/// Looks after a hint while agent-deck still says that the session lives
+/// (issue of the fast path: about 0.05, 0.1, 0.3, 1, 2 s).
+const HINT_DISTANCES_MS: [u64; 5] = [50, 100, 300, 1000, 2000];
+/// Looks at a session that reads dead and is left alone, in seconds: at first
+/// every poll, then rarer, so that a standing refusal costs next to nothing.
+const USUAL_DISTANCES: [u64; 5] = [5, 10, 20, 40, 60];
+
+/// What a turn may know of the settings.
+#[derive(Clone, Debug)]
+pub struct Rules {
+    /// `MIN_GLOBAL_RESTART_INTERVAL_S`.
+    pub spacing: Duration,
+    /// Decide and say, change nothing.
+    pub dry_run: bool,
+    /// Through which eyes this run looks.
+    pub eyes: Life,
+}
+
+/// A watchdog between two turns.
+#[derive(Debug)]
+pub struct Watch {
+    /// What must survive.
+    pub state: State,
+    /// What of it is on the disk.
+    pub saved: State,
+    /// It has been written at least once by this run.
+    pub remembered: bool,
+    /// Settings.
+    pub rules: Rules,
+    /// The user's flag files, as of this turn.
+    pub flags: Flags,
+    /// The last good list of each profile.
+    pub decks: Vec<Deck>,
+    /// Planned looks, at most one for each session.
+    pub looks: Vec<Planned>,
+    /// The machine's processes, as of the last cheap pass.
+    pub sight: Sight,
+    /// When to make the next cheap passes after a restart.
+    pub passes: Vec<Time>,
+}
+
+/// The last good list of one profile.
+#[derive(Clone, Debug)]
+pub struct Deck {
+    /// Which.
+    pub profile: Profile,
+    /// Its rows.
+    pub rows: Vec<Session>,
+}
+
+/// A look that is planned.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Planned {
+    /// At which session.
+    pub id: SessionId,
+    /// When.
+    pub due: Time,
+    /// A hint asked for it, not a list.
+    pub hinted: bool,
+    /// The end of its pane process was witnessed.
+    pub witnessed: bool,
+    /// Looks so far at these distances.
+    pub step: usize,
+    /// Why it was left alone the last time.
+    pub cause: Option<Cause>,
+    /// The first of two looks.
+    pub first: Option<FirstLook>,
+}
+
+impl Watch {
+    /// A watchdog that has not looked yet.
+    pub fn new(state: State, rules: Rules) -> Watch {
+        Watch {
+            saved: state.clone(),
+            state,
+            remembered: rules.dry_run,
+            rules,
+            flags: Flags::default(),
+            decks: Vec::new(),
+            looks: Vec::new(),
+            sight: Sight::Blind("not looked yet".to_owned()),
+            passes: Vec::new(),
+        }
+    }
+
+    /// What the guard has to know beside the state.
+    pub fn surroundings(&self) -> Surroundings<'_> {
+        Surroundings {
+            flags: &self.flags,
+            spacing: self.rules.spacing,
+            remembered: self.remembered,
+        }
+    }
+
+    /// The rows of one profile in its last good list.
+    pub fn rows(&self, profile: &Profile) -> &[Session] {
+        let deck = self.decks.iter().find(|deck| deck.profile == *profile);
+        deck.map_or(&[], |deck| &deck.rows)
+    }
+
+    /// All rows of all profiles.
+    pub fn all_rows(&self) -> impl Iterator<Item = &Session> {
+        self.decks.iter().flat_map(|deck| &deck.rows)
+    }
+
+    /// The session's row in the last good list.
+    pub fn row(&self, id: &SessionId) -> Option<&Session> {
+        self.all_rows().find(|row| row.id == *id)
+    }
+
+    /// Takes a good list in.
+    pub fn take_rows(&mut self, profile: &Profile, rows: Vec<Session>) {
+        match self.decks.iter_mut().find(|deck| deck.profile == *profile) {
+            Some(deck) => deck.rows = rows,
+            None => self.decks.push(Deck {
+                profile: profile.clone(),
+                rows,
+            }),
+        }
+    }
+
+    /// The look that is planned at a session.
+    pub fn planned(&self, id: &SessionId) -> Option<&Planned> {
+        self.looks.iter().find(|planned| planned.id == *id)
+    }
+
+    /// The same, to be changed.
+    pub fn planned_mut(&mut self, id: &SessionId) -> Option<&mut Planned> {
+        self.looks.iter_mut().find(|planned| planned.id == *id)
+    }
+
+    /// Life was seen through these eyes since boot.
+    pub fn life_seen(&self) -> bool {
+        self.state.life.as_ref() == Some(&self.rules.eyes)
+    }
+
+    /// A list says that it reads dead: look, unless a look is planned already.
+    pub fn plan_listed(&mut self, id: &SessionId, now: Time) {
+        self.plan(id, now).hinted = false;
+    }
+
+    /// A hint says that something happened to it: look now.
+    pub fn plan_hinted(&mut self, id: &SessionId, witnessed: bool, now: Time) {
+        let known = self.planned(id).is_some();
+        let planned = self.plan(id, now);
+        planned.hinted = planned.hinted || !known;
+        planned.due = now;
+        planned.step = 0;
+        planned.witnessed |= witnessed;
+    }
+
+    fn plan(&mut self, id: &SessionId, now: Time) -> &mut Planned {
+        let known = self.looks.iter().position(|planned| planned.id == *id);
+        let at = known.unwrap_or_else(|| {
+            self.looks.push(Planned {
+                id: id.clone(),
+                due: now,
+                hinted: false,
+                witnessed: false,
+                step: 0,
+                cause: None,
+                first: None,
+            });
+            self.looks.len() - 1
+        });
+        &mut self.looks[at]
+    }
+
+    /// The session is well, or not for us: no look.
+    pub fn unplan(&mut self, id: &SessionId) {
+        self.looks.retain(|planned| planned.id != *id);
+    }
+
+    /// The next look that is due, in fair order.
+    pub fn due_look(&self, now: Time) -> Option<SessionId> {
+        self.looks
+            .iter()
+            .filter(|planned| planned.due <= now)
+            .filter_map(|planned| self.row(&planned.id))
+            .min_by_key(|row| turn_order(row, &self.state))
+            .map(|row| row.id.clone())
+    }
+
+    /// Plans the look after one that led to nothing: at `again` when that is
+    /// known, else at the usual distances, which begin anew with a new cause.
+    /// A hint that proved empty is followed up for a few seconds and dropped.
+    pub fn plan_next(
+        &mut self,
+        id: &SessionId,
+        cause: Option<Cause>,
+        again: Option<Time>,
+        now: Time,
+    ) {
+        let Some(planned) = self.planned_mut(id) else {
+            return;
+        };
+        if planned.cause != cause {
+            planned.step = 0;
+        }
+        planned.cause = cause;
+        let distance = if planned.hinted {
+            HINT_DISTANCES_MS
+                .get(planned.step)
+                .copied()
+                .map(Duration::from_millis)
+        } else {
+            let last = USUAL_DISTANCES.len() - 1;
+            Some(Duration::from_secs(USUAL_DISTANCES[planned.step.min(last)]))
+        };
+        planned.step = planned.step.saturating_add(1);
+        match again
+            .filter(|at| *at > now)
+            .or(distance.map(|d| now.plus(d)))
+        {
+            Some(due) => planned.due = due,
+            None => self.unplan(id),
+        }
+    }
+
+    /// When a look or a pass is due.
+    pub fn next_look(&self) -> Option<Time> {
+        self.looks
+            .iter()
+            .map(|p| p.due)
+            .chain(self.passes.iter().copied())
+            .min()
+    }
+}

@@ -1,0 +1,134 @@
+//! What a turn needs from the world outside: one trait, so that the daemon and
+//! the simulator drive the same code.
+//!
+//! This file does not know how anything is done; `machine.rs` does, and the
+//! simulator in `tests/` does it differently.
+
+use std::time::Duration;
+
+use crate::clock::Time;
+use crate::guard::Permit;
+use crate::model::{
+    Flags, Level, NoAnswer, Pane, ProcessMark, Profile, Restarted, Scope, Session, SessionId,
+    Shown, Sight, Traces,
+};
+use crate::state::State;
+
+/// How a started restart command went on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ran {
+    /// It ended with this answer.
+    Ended(Restarted),
+    /// It still runs after its deadline and was left alone.
+    StillRunning,
+}
+
+/// What came of handing a message to `escalate.sh`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Sent {
+    /// Exit 0.
+    Delivered,
+    /// Exit 75: try again, not before this long.
+    TryAgain(Duration),
+    /// Any other end; the text says which.
+    Refused(String),
+}
+
+/// Where a message about to be told can go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Channel {
+    /// `escalate.sh` and a chat id are there.
+    Script,
+    /// Only the log: no chat id, or no executable script.
+    LocalOnly,
+}
+
+/// A line of one of the two JSON logs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Record {
+    /// For `restart.log`: attempts, refusals that matter, outcomes.
+    Restart(serde_json::Map<String, serde_json::Value>),
+    /// For `escalations.log`.
+    Escalation(serde_json::Map<String, serde_json::Value>),
+}
+
+/// The machine, agent-deck and our own folder, as a turn sees them.
+pub trait World {
+    /// The present.
+    fn now(&mut self) -> Time;
+
+    /// Names of the profiles that exist among those to be watched.
+    ///
+    /// # Errors
+    /// When agent-deck does not answer.
+    fn profiles(&mut self) -> Result<Vec<Profile>, NoAnswer>;
+
+    /// `list --json` of one profile. An empty profile is an empty list.
+    ///
+    /// # Errors
+    /// When there is no whole, timely answer.
+    fn list(&mut self, profile: &Profile) -> Result<Vec<Session>, NoAnswer>;
+
+    /// `session show --json`.
+    ///
+    /// # Errors
+    /// When there is no whole, timely answer about that very id.
+    fn show(&mut self, profile: &Profile, id: &SessionId) -> Result<Shown, NoAnswer>;
+
+    /// `session output --pane --json`.
+    ///
+    /// # Errors
+    /// When it cannot be said whether there is a terminal.
+    fn pane(&mut self, profile: &Profile, id: &SessionId) -> Result<Pane, NoAnswer>;
+
+    /// The machine's processes.
+    fn processes(&mut self, scope: Scope) -> Sight;
+
+    /// agent-deck's files about one session.
+    fn traces(&mut self, id: &SessionId) -> Traces;
+
+    /// The user's flag files.
+    fn flags(&mut self) -> Flags;
+
+    /// Removes the request file `clear/<id>` after it was carried out.
+    fn clear_done(&mut self, id: &SessionId);
+
+    /// Starts `session restart`. Consumes the permit: no other door leads here.
+    ///
+    /// # Errors
+    /// When the program could not be started; nothing has happened then.
+    fn begin_restart(&mut self, permit: Permit) -> Result<ProcessMark, String>;
+
+    /// Waits for the started restart, up to its deadline; never ends it.
+    fn finish_restart(&mut self) -> Ran;
+
+    /// Whether that process, started by this or an earlier run, still runs.
+    fn still_runs(&mut self, mark: ProcessMark) -> bool;
+
+    /// Writes the state down. `durable` also waits for the disk.
+    ///
+    /// # Errors
+    /// When it is not written; the old one is whole then.
+    fn save(&mut self, state: &State, durable: bool) -> Result<(), String>;
+
+    /// A line for `watchdog.log`.
+    fn note(&mut self, level: Level, subject: &str, sentence: &str);
+
+    /// A line for `watchdog.log` that only `--verbose` wants.
+    fn detail(&mut self, subject: &str, sentence: &str);
+
+    /// A line for one of the JSON logs; the time is added.
+    fn record(&mut self, record: Record);
+
+    /// Where messages go at present.
+    fn channel(&mut self) -> Channel;
+
+    /// Starts telling; the outcome comes from [`World::told`].
+    fn tell(&mut self, level: Level, message: &str);
+
+    /// The outcome of the last [`World::tell`], once it has one.
+    fn told(&mut self) -> Option<Sent>;
+
+    /// Whether the watchdog is on its way out: nothing new may begin.
+    fn leaving(&mut self) -> bool;
+}
