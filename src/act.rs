@@ -11,12 +11,12 @@ use crate::deck::processes::deck_commands;
 use crate::guard::{self, begun};
 use crate::model::{Level, Profile, Restarted, Scope, Session, SessionId, Sight};
 use crate::outcome;
-use crate::report;
 use crate::state::Intent;
 use crate::telling::{self, Kind};
-use crate::turn::{plan_passes, refused_by_guard, save};
+use crate::turn::{plan_passes, save};
 use crate::watch::Watch;
 use crate::world::{Ran, World};
+use crate::{refusal, report};
 
 /// A run that ended between the decision and the start of its command may have
 /// started it this much later than the decision says.
@@ -37,7 +37,7 @@ pub fn act<W: World>(watch: &mut Watch, world: &mut W, row: &Session, evidence: 
     };
     let permit = match guard::permit(&mut watch.state, &around, id, evidence, now) {
         Ok(permit) => permit,
-        Err(verdict) => return refused_by_guard(watch, world, row, &verdict),
+        Err(verdict) => return refusal::by_guard(watch, world, row, &verdict),
     };
     if watch.rules.dry_run {
         report::would(world, row, evidence);

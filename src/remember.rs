@@ -8,13 +8,14 @@ use std::time::Duration;
 
 use crate::capabilities::restart::{YOUNG, is_critical};
 use crate::clock::{Time, spoken};
-use crate::deck::processes::{bare_shell, maybe_alive, pane_process};
+use crate::deck::processes::{bare_shell, pane_process};
 use crate::model::{
     Flags, Level, NoAnswer, Process, Profile, Session, SessionId, Sight, Status, Substate,
 };
 use crate::outcome::{self, Line, WELL};
 use crate::state::{Agent, Memory, Refused, State};
 use crate::telling::{self, Kind, keep, resolve};
+use crate::together;
 use crate::watch::Deck;
 
 /// A session that good lists have lacked this long is gone (DESIGN 3.1).
@@ -28,9 +29,6 @@ const FAILURES: u32 = 3;
 /// A login problem on the screen of a living session is told after this, so
 /// that a line that merely quotes one and scrolls away is not.
 const AUTH_TOLD: Duration = Duration::from_secs(60);
-/// Deaths within this long of each other are one episode: long enough for a
-/// poll and a restart in between.
-const TOGETHER: Duration = Duration::from_secs(30);
 /// A bare shell is told after this, so that a look in the middle of a start is
 /// not: agents are there within 2 s (contract 5.2).
 const BARE_TOLD: Duration = Duration::from_secs(10);
@@ -134,7 +132,7 @@ pub fn list(
         one(state, row, sight, &mut news, now);
     }
     missing(state, profile, &critical, &mut news, now);
-    together(state, profile, rows, &critical, sight, now);
+    together::book(state, profile, rows, &critical, sight, now);
     news
 }
 
@@ -450,70 +448,6 @@ fn missing(
     state
         .sessions
         .retain(|_, m| m.missing_since.is_none_or(|at| now.since(at) < FORGET));
-}
-
-/// Many at once: one episode, told once (DESIGN 3.2).
-fn together(
-    state: &mut State,
-    profile: &Profile,
-    rows: &[Session],
-    critical: &[&Session],
-    sight: &Sight,
-    now: Time,
-) {
-    let counts = |row: &&&Session| !row.archived && row.status != Status::Stopped;
-    let watched: Vec<&&Session> = critical.iter().filter(counts).collect();
-    let ran = |row: &Session| state.sessions.get(&row.id).is_some_and(|m| m.ran);
-    let dead: Vec<&&&Session> = watched
-        .iter()
-        .filter(|row| row.status == Status::Error && ran(row))
-        .collect();
-    let mismatched = dead
-        .iter()
-        .filter(|row| agent_lives(sight, &row.id))
-        .count();
-    // Died just now, or so lately that a restart has already been tried.
-    let lately = |at: Option<Time>| at.is_some_and(|at| now.since(at) < TOGETHER);
-    let died = |row: &&&&Session| {
-        let memory = state.sessions.get(&row.id).filter(|m| m.ran);
-        memory.is_some_and(|m| lately(m.dead_since) || lately(m.attempt.as_ref().map(|a| a.at)))
-    };
-    let count = watched.iter().filter(died).count();
-    let subject = profile.as_str();
-    if mismatched >= 2 {
-        let text = format!(
-            "{mismatched} sessions of profile {profile} read dead while their agents live: the \
-             watchdog looks from the wrong place (user, HOME, TMUX_TMPDIR), or the tmux socket \
-             was lost (SIGUSR1 makes the tmux server create it again). Nothing is restarted"
-        );
-        keep(state, Kind::Eyes, subject, Level::Critical, &text, now);
-    } else {
-        let text = format!("profile {profile} is seen as it is again");
-        resolve(state, Kind::Eyes, subject, &text, now);
-        if count >= 2 && count == watched.len() {
-            let error = |r: &&Session| !r.archived && r.status == Status::Error;
-            let total = rows.iter().filter(error).count().max(count);
-            let text = format!(
-                "{total} sessions of profile {profile} died together, {count} of them critical \
-                 (a reboot, or the tmux server ended); these are restarted one by one"
-            );
-            keep(state, Kind::MassDeath, subject, Level::Critical, &text, now);
-        }
-    }
-    if watched.iter().all(|row| row.status.is_alive()) {
-        let text = format!(
-            "all {} critical sessions of profile {profile} are back",
-            watched.len()
-        );
-        resolve(state, Kind::MassDeath, subject, &text, now);
-    }
-}
-
-fn agent_lives(sight: &Sight, id: &SessionId) -> bool {
-    match sight {
-        Sight::Seen(table) => maybe_alive(table, id, "").is_some(),
-        Sight::Blind(_) => false,
-    }
 }
 
 /// The processes whose end is a hint: the pane processes of the critical rows,

@@ -4,6 +4,7 @@
 
 use serde_json::{Map, Value, json};
 
+use crate::capabilities::restart::is_critical;
 use crate::guard::Verdict;
 use crate::model::{Level, Profile, Session, SessionId, Status};
 use crate::outcome::Line;
@@ -82,10 +83,27 @@ pub fn tick(watch: &Watch, profile: &Profile) -> String {
     format!(
         "tick: {} sessions, {} critical, {} read dead, {} looks planned",
         rows.len(),
-        count(&|r| crate::capabilities::restart::is_critical(r, &watch.flags)),
+        count(&|r| is_critical(r, &watch.flags)),
         count(&|r| r.status == Status::Error && !r.archived),
         watch.looks.len()
     )
+}
+
+/// What a dry run says of the critical sessions that it would leave alone
+/// because nothing is wrong with them.
+pub fn nothing_to_do<W: World>(watch: &Watch, world: &mut W, profile: &Profile) {
+    for row in watch
+        .rows(profile)
+        .iter()
+        .filter(|row| is_critical(row, &watch.flags))
+    {
+        let sentence = match (&row.status, row.archived) {
+            (_, true) => "archived: would be left alone".to_owned(),
+            (Status::Error, false) => continue,
+            (status, false) => format!("listed as {}: nothing to do", status.word()),
+        };
+        world.detail(&named(row), &sentence);
+    }
 }
 
 fn head(event: &str, profile: &str, id: &SessionId, title: &str) -> Map<String, Value> {
@@ -100,14 +118,16 @@ fn head(event: &str, profile: &str, id: &SessionId, title: &str) -> Map<String, 
 
 /// All rules that were asked, with their numbers.
 fn rules(verdict: &Verdict) -> Value {
-    let answers = verdict.answers.iter().map(|answer| {
-        json!({
-            "rule": answer.rule.word(),
-            "refuses": answer.refuses,
-            "numbers": answer.numbers,
-        })
-    });
-    Value::Array(answers.collect())
+    let mut rules = Map::new();
+    for answer in &verdict.answers {
+        let says = if answer.refuses { "no" } else { "yes" };
+        let numbers = &answer.numbers;
+        rules.insert(
+            answer.rule.word().to_owned(),
+            json!(format!("{says}: {numbers}")),
+        );
+    }
+    Value::Object(rules)
 }
 
 fn named(row: &Session) -> String {

@@ -8,18 +8,14 @@ use std::time::Duration;
 use crate::act::{act, settle};
 use crate::capabilities::restart::{self, Cause, Finding, Look, Refusal};
 use crate::clock::{Time, spoken};
-use crate::model::{Level, Profile, Scope, Session, SessionId, Status};
+use crate::model::{Level, Profile, Scope, Session, SessionId};
 use crate::outcome;
 use crate::remember::{self, News};
-use crate::state::Refused;
 use crate::telling::{self, Kind};
 use crate::watch::Watch;
 use crate::world::World;
-use crate::{guard, report};
+use crate::{guard, refusal, report};
 
-/// A mismatch is only written down after this: an ending agent may linger
-/// (DESIGN 3.2).
-const LINGER: Duration = Duration::from_secs(10);
 /// A critical session that reads dead and is refused this long is told
 /// (DESIGN 1.1).
 const REFUSED_TOLD: Duration = Duration::from_secs(600);
@@ -176,6 +172,9 @@ fn observe_one<W: World>(watch: &mut Watch, world: &mut W, profile: &Profile) {
     }
     plan(watch, profile, rows, now);
     world.detail(profile.as_str(), &report::tick(watch, profile));
+    if watch.rules.dry_run {
+        report::nothing_to_do(watch, world, profile);
+    }
 }
 
 /// Plans looks at what reads dead; the others need none.
@@ -241,7 +240,7 @@ fn consider<W: World>(watch: &mut Watch, world: &mut W, id: &SessionId) {
     if listed_dead {
         let verdict = guard::verdict(&watch.state, &watch.surroundings(), id, now);
         if !verdict.agrees() {
-            return refused_by_guard(watch, world, &row, &verdict);
+            return refusal::by_guard(watch, world, &row, &verdict);
         }
     }
     let finding = examine(watch, world, &row);
@@ -254,7 +253,7 @@ fn consider<W: World>(watch: &mut Watch, world: &mut W, id: &SessionId) {
                 planned.due = at.max(now.plus(Duration::from_millis(1)));
             }
         }
-        Finding::Leave(refusal) => left_alone(watch, world, &row, &refusal),
+        Finding::Leave(why) => refusal::left_alone(watch, world, &row, &why),
         Finding::AskShow | Finding::AskPane | Finding::AskProcesses => watch.unplan(id),
     }
 }
@@ -294,119 +293,6 @@ fn examine<W: World>(watch: &Watch, world: &mut W, row: &Session) -> Finding {
             }
             done @ (Finding::Dead(_) | Finding::LookAgain(..) | Finding::Leave(_)) => return done,
         }
-    }
-}
-
-/// The guard refuses: written down once, looked at again when it lifts.
-pub fn refused_by_guard<W: World>(
-    watch: &mut Watch,
-    world: &mut W,
-    row: &Session,
-    verdict: &guard::Verdict,
-) {
-    let now = world.now();
-    // The rule that lifts last is the one that holds it back.
-    let last = verdict
-        .refusals()
-        .max_by_key(|a| a.lifts.unwrap_or(Time(u64::MAX)));
-    let (rule, wanted) = last.map_or(("", false), |a| (a.rule.word(), a.rule.is_wanted()));
-    let after_own = watch
-        .state
-        .sessions
-        .get(&row.id)
-        .is_some_and(|m| m.attempt.as_ref().is_some_and(|a| a.outcome.is_none()));
-    // The cool-down while an outcome is waited for is no news.
-    if !after_own {
-        refuse(
-            watch,
-            world,
-            row,
-            rule,
-            &verdict.sentence(),
-            !wanted,
-            Some(verdict),
-        );
-    }
-    watch.plan_next(&row.id, None, verdict.lifts(), now);
-}
-
-/// The look says to leave it alone.
-fn left_alone<W: World>(watch: &mut Watch, world: &mut W, row: &Session, refusal: &Refusal) {
-    let now = world.now();
-    let hinted = watch.planned(&row.id).is_some_and(|p| p.hinted);
-    let cause = refusal.cause;
-    if hinted && row.status != Status::Error {
-        match cause {
-            Cause::Stopped | Cause::Archived | Cause::NeverRan | Cause::AuthHold => {
-                watch.unplan(&row.id);
-            }
-            Cause::NotDead
-            | Cause::Young
-            | Cause::MaybeAlive
-            | Cause::TerminalStands
-            | Cause::SpawnLock
-            | Cause::OtherCommand
-            | Cause::WrongEyes
-            | Cause::NoAnswer => watch.plan_next(&row.id, Some(cause), refusal.again, now),
-        }
-        return;
-    }
-    refuse(
-        watch,
-        world,
-        row,
-        cause.word(),
-        &refusal.sentence,
-        cause.is_told(),
-        None,
-    );
-    if cause == Cause::AuthHold {
-        let text = format!("{} ({}): {}", row.title, row.id, refusal.sentence);
-        telling::keep(
-            &mut watch.state,
-            Kind::Auth,
-            row.id.as_str(),
-            Level::Critical,
-            &text,
-            now,
-        );
-    }
-    watch.plan_next(&row.id, Some(cause), refusal.again, now);
-}
-
-/// Writes a refusal down, once while it stays the same.
-fn refuse<W: World>(
-    watch: &mut Watch,
-    world: &mut W,
-    row: &Session,
-    rule: &str,
-    sentence: &str,
-    tell: bool,
-    verdict: Option<&guard::Verdict>,
-) {
-    let now = world.now();
-    let memory = watch.state.memory(&row.profile, &row.id, &row.title);
-    let refusal = match memory.refusal.take().filter(|r| r.rule == rule) {
-        Some(known) => Refused {
-            sentence: sentence.to_owned(),
-            ..known
-        },
-        None => Refused {
-            rule: rule.to_owned(),
-            sentence: sentence.to_owned(),
-            since: now,
-            written: false,
-            tell,
-        },
-    };
-    let lingers = rule == Cause::MaybeAlive.word() && now.since(refusal.since) < LINGER;
-    let write = !refusal.written && !lingers;
-    memory.refusal = Some(Refused {
-        written: refusal.written || write,
-        ..refusal
-    });
-    if write {
-        report::refusal(world, row, rule, sentence, verdict);
     }
 }
 

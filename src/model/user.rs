@@ -1,0 +1,66 @@
+//! What the user asks for through files, and how loud something is said.
+//!
+//! This file does not know where the files lie.
+
+use serde_json::Value;
+
+use super::SessionId;
+use crate::clock::Time;
+use crate::stored::Stored;
+
+/// The user's flag files (DESIGN 2.3).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Flags {
+    /// `autorestart/<id>`.
+    pub autorestart: Vec<SessionId>,
+    /// `hold/<id>`, with the time it names.
+    pub hold: Vec<(SessionId, Option<Time>)>,
+    /// `pause`, with the time it names; outer `None`: no such file.
+    pub pause: Option<Pause>,
+    /// `clear/<id>`: requests to forget a session's failures.
+    pub clear: Vec<SessionId>,
+}
+
+/// The `pause` file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pause {
+    /// When the file was made.
+    pub since: Time,
+    /// Until when, if it names a time.
+    pub until: Option<Time>,
+}
+
+/// How loud a line or a message is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Level {
+    /// Good to know afterwards.
+    Info,
+    /// Somebody may want to look.
+    Warning,
+    /// Somebody has to look.
+    Critical,
+}
+
+impl Level {
+    /// The word in logs and for `escalate.sh`.
+    pub fn word(self) -> &'static str {
+        match self {
+            Level::Info => "info",
+            Level::Warning => "warning",
+            Level::Critical => "critical",
+        }
+    }
+}
+
+impl Stored for Level {
+    fn store(&self) -> Value {
+        Value::from(self.word())
+    }
+
+    fn restore(value: Value) -> Result<Level, &'static str> {
+        let all = [Level::Info, Level::Warning, Level::Critical];
+        all.into_iter()
+            .find(|level| value == level.word())
+            .ok_or("")
+    }
+}
