@@ -28,6 +28,8 @@ pub fn act<W: World>(watch: &mut Watch, world: &mut W, row: &Session, evidence: 
     if world.leaving() {
         return;
     }
+    // A pause or hold that was put down a moment ago counts.
+    watch.flags = world.flags();
     let now = world.now();
     let verdict = guard::verdict(&watch.state, &watch.surroundings(), id, now);
     let around = guard::Surroundings {

@@ -230,12 +230,12 @@ impl Clock {
         read(self.start.boot_id.clone())
     }
 
-    /// A wall time (a file's, another program's) on the line of this run; one
-    /// that lies ahead counts as the present.
+    /// A wall time (a file's, another program's) on the line of this run. One
+    /// that lies ahead stays ahead, so that it can be told from the present.
     pub fn from_wall(&self, wall: Time) -> Time {
         let reading = read(String::new());
-        let now = self.time_of(&reading);
-        now.minus(Time(reading.wall).since(wall))
+        let (now, wall_now) = (self.time_of(&reading), Time(reading.wall));
+        now.minus(wall_now.since(wall)).plus(wall.since(wall_now))
     }
 
     /// A system time on the line of this run, as [`Clock::from_wall`].

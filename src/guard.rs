@@ -74,20 +74,22 @@ impl Rule {
         }
     }
 
-    /// Whether the user asked for it, so that nobody has to be told of it.
-    pub fn is_wanted(self) -> bool {
+    /// Whether a person has to hear of it when it lasts. The user asked for a
+    /// pause or hold; the others have an episode of their own.
+    pub fn is_told(self) -> bool {
         match self {
-            Rule::Paused | Rule::Held => true,
-            Rule::Memory
-            | Rule::Busy
+            Rule::Paused
+            | Rule::Held
+            | Rule::Memory
+            | Rule::RateLimit
+            | Rule::HostTrouble
+            | Rule::CrashLoop => false,
+            Rule::Busy
             | Rule::Burst
             | Rule::Spacing
             | Rule::CoolDown
-            | Rule::RateLimit
-            | Rule::HostTrouble
-            | Rule::CrashLoop
             | Rule::Skipped
-            | Rule::UsageLimit => false,
+            | Rule::UsageLimit => true,
         }
     }
 }

@@ -30,23 +30,22 @@ pub fn by_guard<W: World>(
     let last = verdict
         .refusals()
         .max_by_key(|a| a.lifts.unwrap_or(Time(u64::MAX)));
-    let (rule, wanted) = last.map_or(("", false), |a| (a.rule.word(), a.rule.is_wanted()));
-    let after_own = watch
+    let (rule, tell) = last.map_or(("", false), |a| (a.rule.word(), a.rule.is_told()));
+    let own = watch
         .state
         .sessions
         .get(&row.id)
-        .is_some_and(|m| m.attempt.as_ref().is_some_and(|a| a.outcome.is_none()));
+        .and_then(|m| m.attempt.as_ref());
     // The cool-down while an outcome is waited for is no news.
-    if !after_own {
-        refuse(
-            watch,
-            world,
-            row,
+    if own.is_none_or(|attempt| attempt.outcome.is_some()) {
+        let sentence = verdict.sentence();
+        let reason = Reason {
             rule,
-            &verdict.sentence(),
-            !wanted,
-            Some(verdict),
-        );
+            sentence: &sentence,
+            tell,
+            verdict: Some(verdict),
+        };
+        refuse(watch, world, row, &reason);
     }
     watch.plan_next(&row.id, None, verdict.lifts(), now);
 }
@@ -72,15 +71,14 @@ pub fn left_alone<W: World>(watch: &mut Watch, world: &mut W, row: &Session, ref
         }
         return;
     }
-    refuse(
-        watch,
-        world,
-        row,
-        cause.word(),
-        &refusal.sentence,
-        cause.is_told(),
-        None,
-    );
+    let (rule, tell) = (cause.word(), cause.is_told());
+    let reason = Reason {
+        rule,
+        sentence: &refusal.sentence,
+        tell,
+        verdict: None,
+    };
+    refuse(watch, world, row, &reason);
     if cause == Cause::AuthHold {
         let text = format!("{} ({}): {}", row.title, row.id, refusal.sentence);
         telling::keep(
@@ -95,38 +93,36 @@ pub fn left_alone<W: World>(watch: &mut Watch, world: &mut W, row: &Session, ref
     watch.plan_next(&row.id, Some(cause), refusal.again, now);
 }
 
-/// Writes a refusal down, once while it stays the same.
-fn refuse<W: World>(
-    watch: &mut Watch,
-    world: &mut W,
-    row: &Session,
-    rule: &str,
-    sentence: &str,
+/// Why a session is left alone, as it is written down.
+struct Reason<'a> {
+    rule: &'a str,
+    sentence: &'a str,
+    /// A person has to hear of it when it lasts.
     tell: bool,
-    verdict: Option<&guard::Verdict>,
-) {
+    /// The guard's answers, where it was the guard.
+    verdict: Option<&'a guard::Verdict>,
+}
+
+/// Writes a refusal down, once while it stays the same.
+fn refuse<W: World>(watch: &mut Watch, world: &mut W, row: &Session, reason: &Reason) {
     let now = world.now();
     let memory = watch.state.memory(&row.profile, &row.id, &row.title);
-    let refusal = match memory.refusal.take().filter(|r| r.rule == rule) {
-        Some(known) => Refused {
-            sentence: sentence.to_owned(),
-            ..known
-        },
-        None => Refused {
-            rule: rule.to_owned(),
-            sentence: sentence.to_owned(),
-            since: now,
-            written: false,
-            tell,
-        },
-    };
-    let lingers = rule == Cause::MaybeAlive.word() && now.since(refusal.since) < LINGER;
-    let write = !refusal.written && !lingers;
+    let known = memory
+        .refusal
+        .take()
+        .filter(|known| known.rule == reason.rule);
+    let since = known.as_ref().map_or(now, |known| known.since);
+    let written = known.is_some_and(|known| known.written);
+    let lingers = reason.rule == Cause::MaybeAlive.word() && now.since(since) < LINGER;
+    let write = !written && !lingers;
     memory.refusal = Some(Refused {
-        written: refusal.written || write,
-        ..refusal
+        rule: reason.rule.to_owned(),
+        sentence: reason.sentence.to_owned(),
+        since,
+        written: written || write,
+        tell: reason.tell,
     });
     if write {
-        report::refusal(world, row, rule, sentence, verdict);
+        report::refusal(world, row, reason.rule, reason.sentence, reason.verdict);
     }
 }

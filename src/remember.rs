@@ -276,7 +276,7 @@ fn others(memory: &mut Memory, row: &Session, at: Time, news: &mut News) {
 /// It is listed alive.
 fn living(state: &mut State, row: &Session, news: &mut News, now: Time) {
     let memory = state.memory(&row.profile, &row.id, &row.title);
-    let born = row.created.or_else(|| row.id.created()).unwrap_or_default();
+    let born = row.created.unwrap_or_default();
     // A row that was just added prints `idle` without ever having run.
     let bare_idle = row.status == Status::Idle && row.substate.is_none();
     if now.since(born) >= YOUNG && !bare_idle {

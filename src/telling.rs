@@ -16,7 +16,7 @@ use crate::world::{Channel, Record, Sent, World};
 /// Between two reminders of one episode (DESIGN 2.4).
 const REMIND: Duration = Duration::from_secs(6 * 3600);
 /// Between two messages of any kind (DESIGN 2.4).
-const MESSAGE_SPACING: Duration = Duration::from_secs(60);
+pub const MESSAGE_SPACING: Duration = Duration::from_secs(60);
 /// Tries of one message, counted across runs (DESIGN 2.4).
 const TRIES: u32 = 5;
 /// Seconds before the second, third, fourth and fifth try: growing, and over

@@ -28,6 +28,8 @@ pub const PASSES_MS: [u64; 5] = [300, 700, 1500, 3000, 6000];
 /// A whole turn.
 pub fn turn<W: World>(watch: &mut Watch, world: &mut W) {
     let before = watch.state.clone();
+    let now = world.now();
+    watch.began.get_or_insert(now);
     if !watch.remembered {
         save(watch, world, true);
     }
@@ -88,11 +90,10 @@ pub fn plan_passes(watch: &mut Watch, now: Time) {
 
 /// When something is due although nothing happens.
 pub fn next_due(watch: &Watch) -> Option<Time> {
-    watch
-        .next_look()
-        .into_iter()
-        .chain(telling::next_due(&watch.state))
-        .min()
+    // A dry run tells nobody.
+    let message = telling::next_due(&watch.state).filter(|_| !watch.rules.dry_run);
+    let message = message.map(|due| due.max(watch.tells_from()));
+    watch.next_look().into_iter().chain(message).min()
 }
 
 /// Carries out what the user asked for through files.
@@ -118,6 +119,7 @@ fn observe<W: World>(watch: &mut Watch, world: &mut W) {
         Ok(profiles) => profiles,
         Err(why) => {
             world.detail("profiles", &why.to_string());
+            watch.keep_hinted(None);
             return;
         }
     };
@@ -136,15 +138,7 @@ fn observe_one<W: World>(watch: &mut Watch, world: &mut W, profile: &Profile) {
     let rows = match answer {
         Ok(rows) => rows,
         Err(why) => {
-            // Nothing of it can be trusted until it is listed again; hints stay.
-            let known: Vec<SessionId> = watch
-                .rows(profile)
-                .iter()
-                .map(|row| row.id.clone())
-                .collect();
-            watch
-                .looks
-                .retain(|planned| planned.hinted || !known.contains(&planned.id));
+            watch.keep_hinted(Some(profile));
             for note in remember::no_list(&mut watch.state, profile, &why, now) {
                 world.note(note.level, &note.subject, &note.sentence);
             }
@@ -156,6 +150,7 @@ fn observe_one<W: World>(watch: &mut Watch, world: &mut W, profile: &Profile) {
             profile.as_str(),
             "an empty list where sessions were known: not believed yet",
         );
+        watch.keep_hinted(Some(profile));
         return;
     }
     let news = remember::list(
@@ -189,7 +184,8 @@ fn plan(watch: &mut Watch, profile: &Profile, rows: Vec<Session>, now: Time) {
         .looks
         .retain(|p| p.hinted || dead.contains(&p.id) || elsewhere(&p.id));
     for id in dead {
-        watch.plan_listed(&id, now);
+        let verdict = guard::verdict(&watch.state, &watch.surroundings(), &id, now);
+        watch.plan_listed(&id, verdict.agrees(), now);
     }
 }
 
@@ -221,6 +217,7 @@ fn write_news<W: World>(watch: &mut Watch, world: &mut W, news: News) {
 /// Serves the looks that are due, in fair order. Each one is moved on or
 /// dropped, so this ends.
 fn serve<W: World>(watch: &mut Watch, world: &mut W) {
+    watch.drop_unlisted();
     while !world.leaving() {
         let now = world.now();
         let Some(id) = watch.due_look(now) else {
@@ -232,7 +229,8 @@ fn serve<W: World>(watch: &mut Watch, world: &mut W) {
 
 /// Looks at one session, and acts if it is dead and the guard agrees.
 fn consider<W: World>(watch: &mut Watch, world: &mut W, id: &SessionId) {
-    let Some(row) = watch.row(id).cloned() else {
+    let critical = |row: &&Session| restart::is_critical(row, &watch.flags) && !row.archived;
+    let Some(row) = watch.row(id).filter(critical).cloned() else {
         return watch.unplan(id);
     };
     let listed_dead = watch.planned(id).is_some_and(|p| !p.hinted);
@@ -301,12 +299,12 @@ fn conditions(watch: &mut Watch, now: Time) {
     outcome::end_backoffs(&mut watch.state, now);
     let mut told = Vec::new();
     for (id, memory) in &watch.state.sessions {
-        let Some(dead) = memory
+        let profile = watch.state.known_profile(&memory.profile);
+        let listed = memory.missing_since.is_none() && profile.is_none_or(|p| p.is_listed());
+        let dead = memory
             .dead_since
-            .filter(|at| now.since(*at) >= REFUSED_TOLD)
-        else {
-            continue;
-        };
+            .filter(|at| listed && now.since(*at) >= REFUSED_TOLD);
+        let Some(dead) = dead else { continue };
         let Some(refusal) = memory.refusal.as_ref().filter(|r| r.tell) else {
             continue;
         };
@@ -374,7 +372,9 @@ fn finish<W: World>(watch: &mut Watch, world: &mut W, before: &crate::state::Sta
     }
     telling::remind(&mut watch.state, now);
     telling::write_deduplicated(before, &watch.state, world);
-    telling::deliver(&mut watch.state, world);
+    if now >= watch.tells_from() {
+        telling::deliver(&mut watch.state, world);
+    }
     save(watch, world, true);
 }
 

@@ -10,6 +10,7 @@ use crate::clock::Time;
 use crate::guard::Surroundings;
 use crate::model::{Flags, Profile, Session, SessionId, Sight};
 use crate::state::{Life, State};
+use crate::telling;
 
 /// Looks after a hint while agent-deck still says that the session lives
 /// (issue of the fast path: about 0.05, 0.1, 0.3, 1, 2 s).
@@ -38,6 +39,8 @@ pub struct Watch {
     pub saved: State,
     /// It has been written at least once by this run.
     pub remembered: bool,
+    /// When this run began its first turn.
+    pub began: Option<Time>,
     /// Settings.
     pub rules: Rules,
     /// The user's flag files, as of this turn.
@@ -87,6 +90,7 @@ impl Watch {
             saved: state.clone(),
             state,
             remembered: rules.dry_run,
+            began: None,
             rules,
             flags: Flags::default(),
             decks: Vec::new(),
@@ -102,6 +106,16 @@ impl Watch {
             flags: &self.flags,
             spacing: self.rules.spacing,
             remembered: self.remembered,
+        }
+    }
+
+    /// From when on messages may go out. A run that has not written anything
+    /// yet waits a minute: the next one would not know what this one has told,
+    /// and a cron job on a full disk would tell it again each minute.
+    pub fn tells_from(&self) -> Time {
+        match self.began {
+            Some(began) if !self.remembered => began.plus(telling::MESSAGE_SPACING),
+            Some(_) | None => Time(0),
         }
     }
 
@@ -148,8 +162,28 @@ impl Watch {
     }
 
     /// A list says that it reads dead: look, unless a look is planned already.
-    pub fn plan_listed(&mut self, id: &SessionId, now: Time) {
-        self.plan(id, now).hinted = false;
+    /// What the guard held back is looked at as soon as it agrees: holds and
+    /// failures may be taken away before their time.
+    pub fn plan_listed(&mut self, id: &SessionId, guard_agrees: bool, now: Time) {
+        let planned = self.plan(id, now);
+        planned.hinted = false;
+        if guard_agrees && planned.cause.is_none() && planned.first.is_none() {
+            planned.due = planned.due.min(now);
+        }
+    }
+
+    /// There is no usable list, of one profile or of any: what the last one
+    /// planned is given up, what hints have planned stays.
+    pub fn keep_hinted(&mut self, profile: Option<&Profile>) {
+        let decks = &self.decks;
+        let concerned = |id: &SessionId| {
+            let decks = decks
+                .iter()
+                .filter(|d| profile.is_none_or(|p| d.profile == *p));
+            decks.flat_map(|d| &d.rows).any(|row| row.id == *id)
+        };
+        self.looks
+            .retain(|planned| planned.hinted || !concerned(&planned.id));
     }
 
     /// A hint says that something happened to it: look now.
@@ -184,6 +218,13 @@ impl Watch {
         self.looks.retain(|planned| planned.id != *id);
     }
 
+    /// Looks at sessions that are not listed any more lead nowhere.
+    pub fn drop_unlisted(&mut self) {
+        let decks = &self.decks;
+        let listed = |id: &SessionId| decks.iter().flat_map(|d| &d.rows).any(|row| row.id == *id);
+        self.looks.retain(|planned| listed(&planned.id));
+    }
+
     /// The next look that is due, in fair order.
     pub fn due_look(&self, now: Time) -> Option<SessionId> {
         self.looks
@@ -211,6 +252,7 @@ impl Watch {
             planned.step = 0;
         }
         planned.cause = cause;
+        planned.first = None;
         let distance = if planned.hinted {
             HINT_DISTANCES_MS
                 .get(planned.step)

@@ -281,17 +281,23 @@ fn young(look: &Look, now: Time) -> Option<Refusal> {
         .filter(|hook| hook.event == "SessionStart")
         .map(|hook| hook.at);
     let births = [
-        (
-            "created",
-            look.row.created.or_else(|| look.row.id.created()),
-        ),
+        ("created", look.row.created),
         ("spawned", look.traces.spawned),
         ("started", started),
         ("started", look.memory.agent.map(|agent| agent.started)),
     ];
+    // A stamp that lies ahead was written before the clock was set back, nobody
+    // knows how long ago: not after we saw it dead.
+    let known = |at: Time| {
+        if at > now {
+            look.memory.dead_since.unwrap_or(now)
+        } else {
+            at
+        }
+    };
     let newest = births
         .into_iter()
-        .filter_map(|(what, at)| Some((at?, what)))
+        .filter_map(|(what, at)| Some((known(at?), what)))
         .max()?;
     let (at, what) = newest;
     (now.since(at) < YOUNG).then(|| {

@@ -246,7 +246,8 @@ impl World for Machine {
         self.listed = true;
         let mut rows = listed.sessions;
         for row in &mut rows {
-            row.created = row.created.map(|at| self.clock.from_wall(at));
+            let created = row.created.or_else(|| row.id.created());
+            row.created = created.map(|at| self.clock.from_wall(at));
         }
         Ok(rows)
     }

@@ -232,6 +232,13 @@ stored! {
     }
 }
 
+impl ProfileMemory {
+    /// Whether its last list was one that could be used.
+    pub fn is_listed(&self) -> bool {
+        self.failures == 0 && self.empty_since.is_none()
+    }
+}
+
 impl Backoff {
     /// The moment it is over.
     pub fn until(&self) -> Time {

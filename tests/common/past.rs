@@ -1,0 +1,106 @@
+//! Runs of the watchdog one after another, and time that passes between them:
+//! what it has written down is made older. Does not know what that means to it.
+#![allow(dead_code, clippy::unwrap_used)]
+
+use std::process::{Command, ExitStatus};
+use std::time::{Duration, SystemTime};
+
+use agent_deck_watchdog::clock::each_stamp;
+
+use super::common::{Deck, write};
+
+/// How a run ended, and what it printed.
+pub struct Run {
+    pub status: ExitStatus,
+    pub out: String,
+    pub err: String,
+}
+
+impl Run {
+    /// Its exit code.
+    pub fn code(&self) -> Option<i32> {
+        self.status.code()
+    }
+
+    /// Ended well and in silence.
+    #[track_caller]
+    pub fn silent(&self) {
+        let Run { status, out, err } = self;
+        let said = (status.code(), out.as_str(), err.as_str());
+        assert_eq!(said, (Some(0), "", ""));
+    }
+}
+
+/// Runs the watchdog to its end; one that hangs fails the test.
+pub fn run(deck: &Deck, args: &[&str]) -> Run {
+    let mut process = deck.daemon_with(args);
+    let status = process.wait();
+    let (out, err) = process.said();
+    Run { status, out, err }
+}
+
+/// One pass.
+pub fn once(deck: &Deck) -> Run {
+    run(deck, &["--once"])
+}
+
+/// The watchdog behind a shell script, which has to `exec "$0" "$@"`.
+pub fn through_shell(deck: &Deck, script: &str, args: &[&str]) -> Command {
+    let real = deck.watchdog(args);
+    let mut shell = Command::new("/bin/sh");
+    shell
+        .args(["-c", script])
+        .arg(real.get_program())
+        .args(real.get_args())
+        .env_clear()
+        .envs(
+            real.get_envs()
+                .filter_map(|(key, value)| Some((key, value?))),
+        )
+        .current_dir(deck.home());
+    shell
+}
+
+/// Lets so many seconds pass for the watchdog's memory, and for agent-deck's
+/// stamps. No watchdog may run meanwhile.
+pub fn pass(deck: &Deck, seconds: u64) {
+    let span = Duration::from_secs(seconds);
+    let path = deck.watchdog_dir().join("state.json");
+    let mut state = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+    each_stamp(&mut state, &mut |at| at.minus(span));
+    write(&path, state.to_string());
+    for file in std::fs::read_dir(deck.file("locks")).into_iter().flatten() {
+        let file = std::fs::File::options()
+            .write(true)
+            .open(file.unwrap().path());
+        let file = file.unwrap();
+        let modified = file
+            .metadata()
+            .unwrap()
+            .modified()
+            .unwrap_or(SystemTime::UNIX_EPOCH);
+        file.set_modified(modified - span).unwrap();
+    }
+}
+
+/// Ids of all sessions that were restarted, in order.
+pub fn restarted(deck: &Deck) -> Vec<String> {
+    let restart = |args: &str| {
+        Some(
+            args.split_once(" session restart ")?
+                .1
+                .split(' ')
+                .next()?
+                .to_owned(),
+        )
+    };
+    let calls = deck.ledger().into_iter();
+    calls
+        .filter_map(|call| restart(&format!(" {}", call.args)))
+        .collect()
+}
+
+/// How often a text stands in one of the watchdog's files.
+pub fn count(deck: &Deck, file: &str, text: &str) -> usize {
+    deck.read(file).matches(text).count()
+}
