@@ -1,14 +1,13 @@
-//! A session that reads dead is left alone: written down once while the reason
-//! stays the same, and looked at again when it may have lifted.
+//! A session that reads dead is left alone: each reason is written down
+//! once until it lives again, and looked at again when it may have lifted.
 //!
 //! This file does not know the rules that refuse.
 
 use std::time::Duration;
 
-use crate::capabilities::restart::{Cause, Refusal};
+use crate::capabilities::cause::{Cause, Refusal};
 use crate::clock::Time;
 use crate::model::{Level, Session, Status};
-use crate::state::Refused;
 use crate::telling::{self, Kind};
 use crate::watch::Watch;
 use crate::world::World;
@@ -103,26 +102,13 @@ struct Reason<'a> {
     verdict: Option<&'a guard::Verdict>,
 }
 
-/// Writes a refusal down, once while it stays the same.
+/// Notes a refusal, and writes it down if its rule is new.
 fn refuse<W: World>(watch: &mut Watch, world: &mut W, row: &Session, reason: &Reason) {
     let now = world.now();
     let memory = watch.state.memory(&row.profile, &row.id, &row.title);
-    let known = memory
-        .refusal
-        .take()
-        .filter(|known| known.rule == reason.rule);
-    let since = known.as_ref().map_or(now, |known| known.since);
-    let written = known.is_some_and(|known| known.written);
+    let since = memory.refuse(reason.rule, reason.sentence, reason.tell, now);
     let lingers = reason.rule == Cause::MaybeAlive.word() && now.since(since) < LINGER;
-    let write = !written && !lingers;
-    memory.refusal = Some(Refused {
-        rule: reason.rule.to_owned(),
-        sentence: reason.sentence.to_owned(),
-        since,
-        written: written || write,
-        tell: reason.tell,
-    });
-    if write {
+    if !lingers && memory.say(reason.rule) {
         report::refusal(world, row, reason.rule, reason.sentence, reason.verdict);
     }
 }

@@ -13,7 +13,7 @@ use crate::model::{
     Flags, Level, NoAnswer, Process, Profile, Session, SessionId, Sight, Status, Substate,
 };
 use crate::outcome::{self, Line, WELL};
-use crate::state::{Agent, Memory, Refused, State};
+use crate::state::{Agent, Memory, State};
 use crate::telling::{self, Kind, keep, resolve};
 use crate::together;
 use crate::watch::Deck;
@@ -265,7 +265,7 @@ fn renamed(memory: &Memory, row: &Session) -> bool {
 fn others(memory: &mut Memory, row: &Session, at: Time, news: &mut News) {
     memory.restarted_by_others = memory.restarted_by_others.max(Some(at));
     memory.dead_since = None;
-    memory.refusal = None;
+    memory.nothing_refuses();
     news.note(
         Level::Info,
         row,
@@ -289,7 +289,7 @@ fn living(state: &mut State, row: &Session, news: &mut News, now: Time) {
             format!("lives again after {}", spoken(now.since(dead))),
         );
     }
-    memory.refusal = None;
+    memory.nothing_refuses();
     let well = *memory.well_since.get_or_insert(now);
     let while_shown = |substate, since: Option<Time>| {
         (row.substate == Some(substate)).then(|| since.unwrap_or(now))
@@ -392,21 +392,10 @@ fn written_once(
     now: Time,
 ) {
     let memory = state.memory(&row.profile, &row.id, &row.title);
-    if memory
-        .refusal
-        .as_ref()
-        .is_some_and(|r| r.rule == rule && r.written)
-    {
-        return;
+    memory.refuse(rule, sentence, false, now);
+    if memory.say(rule) {
+        news.note(Level::Info, row, sentence.to_owned());
     }
-    memory.refusal = Some(Refused {
-        rule: rule.to_owned(),
-        sentence: sentence.to_owned(),
-        since: now,
-        written: true,
-        tell: false,
-    });
-    news.note(Level::Info, row, sentence.to_owned());
 }
 
 /// Who is not in the list (any more).

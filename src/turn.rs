@@ -6,7 +6,8 @@
 use std::time::Duration;
 
 use crate::act::{act, settle};
-use crate::capabilities::restart::{self, Cause, Finding, Look, Refusal};
+use crate::capabilities::cause::{Cause, Refusal};
+use crate::capabilities::restart::{self, Finding, Look};
 use crate::clock::{Time, spoken};
 use crate::model::{Level, Profile, Scope, Session, SessionId};
 use crate::outcome;

@@ -5,7 +5,8 @@
 
 use std::time::Duration;
 
-use crate::capabilities::restart::{Cause, FirstLook, turn_order};
+use crate::capabilities::cause::Cause;
+use crate::capabilities::restart::{FirstLook, turn_order};
 use crate::clock::Time;
 use crate::guard::Surroundings;
 use crate::model::{Flags, Profile, Session, SessionId, Sight};

@@ -1,3 +1,4 @@
 //! What the watchdog can do, one file a capability. Pure: what was seen goes
 //! in, a judgement comes out.
+pub mod cause;
 pub mod restart;

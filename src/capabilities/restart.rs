@@ -8,6 +8,7 @@
 
 use std::time::Duration;
 
+use super::cause::{Cause, Refusal};
 use crate::clock::{Time, spoken};
 use crate::deck::processes::{
     alive_beside_shell, bare_shell, deck_commands, maybe_alive, pane_process,
@@ -80,86 +81,6 @@ pub enum Finding {
     Leave(Refusal),
     /// It is dead; the evidence in words.
     Dead(String),
-}
-
-/// Why a session is left alone.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Refusal {
-    /// Which rule.
-    pub cause: Cause,
-    /// In words, with the numbers.
-    pub sentence: String,
-    /// When to look again; `None`: with the usual distances.
-    pub again: Option<Time>,
-}
-
-/// The rules of this capability that refuse.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Cause {
-    /// agent-deck does not call it dead.
-    NotDead,
-    /// Stopped on purpose.
-    Stopped,
-    /// Archived.
-    Archived,
-    /// A login problem.
-    AuthHold,
-    /// It never ran.
-    NeverRan,
-    /// Younger than a minute.
-    Young,
-    /// Its agent may be alive.
-    MaybeAlive,
-    /// Its terminal stands and is no bare shell.
-    TerminalStands,
-    /// Its spawn lock is held.
-    SpawnLock,
-    /// An agent-deck command that changes something runs.
-    OtherCommand,
-    /// What is seen from here proves nothing.
-    WrongEyes,
-    /// agent-deck did not answer.
-    NoAnswer,
-}
-
-impl Cause {
-    /// The word in logs.
-    pub fn word(self) -> &'static str {
-        match self {
-            Cause::NotDead => "not-dead",
-            Cause::Stopped => "stopped",
-            Cause::Archived => "archived",
-            Cause::AuthHold => "auth-hold",
-            Cause::NeverRan => "never-ran",
-            Cause::Young => "young",
-            Cause::MaybeAlive => "maybe-alive",
-            Cause::TerminalStands => "terminal-stands",
-            Cause::SpawnLock => "spawn-lock",
-            Cause::OtherCommand => "other-command",
-            Cause::WrongEyes => "wrong-eyes",
-            Cause::NoAnswer => "no-answer",
-        }
-    }
-
-    /// Whether a person has to hear of it when it lasts (DESIGN 1.1, promise 4).
-    pub fn is_told(self) -> bool {
-        match self {
-            // Nobody has ever seen these alive, or somebody wanted them so; a
-            // login problem has an episode of its own.
-            Cause::NotDead
-            | Cause::Stopped
-            | Cause::Archived
-            | Cause::NeverRan
-            | Cause::AuthHold => false,
-            Cause::Young
-            | Cause::MaybeAlive
-            | Cause::TerminalStands
-            | Cause::SpawnLock
-            | Cause::OtherCommand
-            | Cause::WrongEyes
-            | Cause::NoAnswer => true,
-        }
-    }
 }
 
 /// Whether a session is critical: conductor-like, or opted in by a flag file.
@@ -237,35 +158,39 @@ fn outside(look: &Look, sight: &Sight, now: Time) -> Option<Refusal> {
     if look.row.archived {
         return Some(refuse(Cause::Archived, "it is archived".to_owned(), None));
     }
-    if let Some(refusal) = young(look, now) {
-        return Some(refusal);
+    let Sight::Seen(table) = sight else {
+        return young(look, now).or_else(|| locked(look, now));
+    };
+    // Whether a shell in its terminal is a bare one is judged later, with what
+    // agent-deck says of it; any other living process means hands off.
+    if let Some((pid, why)) = alive_beside_shell(table, &look.row.id, "") {
+        return Some(living(pid, &why));
     }
+    let refusal = young(look, now).or_else(|| locked(look, now));
+    refusal.or_else(|| {
+        let (pid, verb) = deck_commands(table).changing.into_iter().next()?;
+        let sentence = format!("agent-deck {verb} runs (process {pid})");
+        Some(refuse(
+            Cause::OtherCommand,
+            sentence,
+            Some(now.plus(PANE_CONFIRM)),
+        ))
+    })
+}
+
+/// Somebody starts it at the moment, or that cannot be looked at.
+fn locked(look: &Look, now: Time) -> Option<Refusal> {
     if let Some(why) = &look.traces.unreadable {
         let sentence = format!("agent-deck's files about it cannot be looked at: {why}");
         return Some(refuse(Cause::NoAnswer, sentence, None));
     }
-    if let Some(pid) = look.traces.spawn_lock {
-        let sentence = format!("process {pid} holds its spawn lock");
-        return Some(refuse(
-            Cause::SpawnLock,
-            sentence,
-            Some(now.plus(PANE_CONFIRM)),
-        ));
-    }
-    let Sight::Seen(table) = sight else {
-        return None;
-    };
-    if let Some((pid, verb)) = deck_commands(table).changing.first() {
-        let sentence = format!("agent-deck {verb} runs (process {pid})");
-        return Some(refuse(
-            Cause::OtherCommand,
-            sentence,
-            Some(now.plus(PANE_CONFIRM)),
-        ));
-    }
-    // Whether a shell in its terminal is a bare one is judged later, with what
-    // agent-deck says of it; any other living process means hands off.
-    alive_beside_shell(table, &look.row.id, "").map(|(pid, why)| living(pid, &why))
+    let pid = look.traces.spawn_lock?;
+    let sentence = format!("process {pid} holds its spawn lock");
+    Some(refuse(
+        Cause::SpawnLock,
+        sentence,
+        Some(now.plus(PANE_CONFIRM)),
+    ))
 }
 
 fn living(pid: u32, why: &str) -> Refusal {

@@ -90,8 +90,10 @@ stored! {
         pub tmux_session: String,
         /// Somebody else restarted it.
         pub restarted_by_others: Option<Time>,
-        /// The refusal that was last written down.
+        /// Why it is left alone at present.
         pub refusal: Option<Refused>,
+        /// Rules that were written down since it last lived: each once.
+        pub said: Vec<String>,
         /// The last error text, and how often in a row it came.
         pub last_error: Option<LastError>,
     }
@@ -106,14 +108,12 @@ stored! {
 
     /// A refusal that stands.
     pub struct Refused {
-        /// The rule's word; a refusal is written down once while it stays the same.
+        /// The rule's word.
         pub rule: String,
-        /// The sentence that was written.
+        /// The rule in words, with its numbers.
         pub sentence: String,
         /// Since when.
         pub since: Time,
-        /// It was written down.
-        pub written: bool,
         /// A person has to hear of it when it lasts.
         pub tell: bool,
     }
@@ -317,8 +317,38 @@ impl Memory {
             tmux_session: String::new(),
             restarted_by_others: None,
             refusal: None,
+            said: Vec::new(),
             last_error: None,
         }
+    }
+
+    /// Notes why it is left alone; returns since when that reason stands.
+    pub fn refuse(&mut self, rule: &str, sentence: &str, tell: bool, now: Time) -> Time {
+        let known = self.refusal.take().filter(|known| known.rule == rule);
+        let since = known.map_or(now, |known| known.since);
+        let (rule, sentence) = (rule.to_owned(), sentence.to_owned());
+        self.refusal = Some(Refused {
+            rule,
+            sentence,
+            since,
+            tell,
+        });
+        since
+    }
+
+    /// Whether a rule has not been written down yet since it last lived.
+    pub fn say(&mut self, rule: &str) -> bool {
+        let new = !self.said.iter().any(|said| said == rule);
+        if new {
+            self.said.push(rule.to_owned());
+        }
+        new
+    }
+
+    /// Nothing holds it back any more.
+    pub fn nothing_refuses(&mut self) {
+        self.refusal = None;
+        self.said.clear();
     }
 
     /// The last restart of this session by anybody.
