@@ -62,8 +62,6 @@ pub struct FirstLook {
     pub at: Time,
     /// What was seen.
     pub pane: Pane,
-    /// The agent-deck terminal UI was running.
-    pub ui: bool,
 }
 
 /// What [`judge`] says.
@@ -365,7 +363,6 @@ fn confirmed(look: &Look, shown: &Shown, pane: &Pane, sight: &Sight, now: Time) 
         FirstLook {
             at: now,
             pane: pane.clone(),
-            ui,
         },
         wait,
         evidence,
@@ -422,3 +419,7 @@ pub fn blind(profile: &Profile, rows: &[Session], sight: &Sight) -> Option<Strin
         }
     }
 }
+
+#[cfg(test)]
+#[path = "restart_tests.rs"]
+mod tests;

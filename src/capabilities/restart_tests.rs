@@ -1,0 +1,486 @@
+//! Every condition of DESIGN 3.2 by itself, against a session that is dead for
+//! certain in every other respect.
+
+use super::*;
+use crate::model::{HookRecord, Process, SessionId};
+
+const NOW: Time = Time(2_000_000_000_000);
+const ID: &str = "1a2b3c4d-1755900000";
+const AGENT: &str = "aa501433-f9d6-4091-b492-1a6cb29f729c";
+
+fn ago(seconds: u64) -> Time {
+    NOW.minus(Duration::from_secs(seconds))
+}
+
+/// A situation, dead for certain until a test changes something.
+#[derive(Clone)]
+struct Case {
+    row: Session,
+    memory: Memory,
+    traces: Traces,
+    shown: Result<Shown, NoAnswer>,
+    pane: Result<Pane, NoAnswer>,
+    table: Vec<Process>,
+    blind: Option<String>,
+    life_seen: bool,
+    witnessed: bool,
+    first: Option<FirstLook>,
+}
+
+fn dead() -> Case {
+    let id = SessionId::parse(ID).unwrap();
+    let profile = Profile::parse("default").unwrap();
+    let row = Session {
+        id: id.clone(),
+        profile: profile.clone(),
+        title: "conductor-ops".to_owned(),
+        group: "conductor".to_owned(),
+        tool: "claude".to_owned(),
+        command: "claude".to_owned(),
+        status: Status::Error,
+        substate: None,
+        tmux_session: "agentdeck_conductor-ops_9f8e7d6c".to_owned(),
+        created: Some(ago(7200)),
+        archived: false,
+        is_conductor: false,
+        is_ssh: false,
+    };
+    let mut memory = Memory::new(profile, row.title.clone(), None);
+    memory.ran = true;
+    Case {
+        shown: Ok(Shown {
+            id,
+            status: Status::Error,
+            substate: None,
+            tool: "claude".to_owned(),
+            command: "claude".to_owned(),
+            tmux_session: row.tmux_session.clone(),
+            agent_session: AGENT.to_owned(),
+            auth_hold: false,
+        }),
+        pane: Ok(Pane::Gone),
+        row,
+        memory,
+        traces: Traces::default(),
+        table: vec![process(100, 1, "tmux: server", "tmux new-session")],
+        blind: None,
+        life_seen: true,
+        witnessed: false,
+        first: None,
+    }
+}
+
+fn process(pid: u32, parent: u32, name: &str, command: &str) -> Process {
+    Process {
+        pid,
+        parent,
+        own: true,
+        started: ago(7000),
+        name: name.to_owned(),
+        args: command.split_whitespace().map(str::to_owned).collect(),
+        ..Process::default()
+    }
+}
+
+/// A process of the session, in its terminal.
+fn in_pane(name: &str) -> Process {
+    Process {
+        instance: Some(ID.to_owned()),
+        ..process(200, 100, name, name)
+    }
+}
+
+fn shown(change: impl Fn(&mut Shown)) -> Case {
+    let mut case = dead();
+    change(case.shown.as_mut().unwrap());
+    case
+}
+
+fn with(change: impl Fn(&mut Case)) -> Case {
+    let mut case = dead();
+    change(&mut case);
+    case
+}
+
+/// Looks as far as it takes.
+fn finding(case: &Case) -> Finding {
+    let before = Sight::Seen(case.table.clone());
+    let mut look = Look {
+        row: &case.row,
+        memory: &case.memory,
+        traces: case.traces.clone(),
+        before: &before,
+        after: None,
+        shown: None,
+        pane: None,
+        first: case.first.clone(),
+        witnessed: case.witnessed,
+        blind: case.blind.clone(),
+        life_seen: case.life_seen,
+    };
+    loop {
+        match judge(&look, NOW) {
+            Finding::AskShow => look.shown = Some(case.shown.clone()),
+            Finding::AskPane => look.pane = Some(case.pane.clone()),
+            Finding::AskProcesses => look.after = Some(before.clone()),
+            done @ (Finding::Dead(_) | Finding::LookAgain(..) | Finding::Leave(_)) => return done,
+        }
+    }
+}
+
+fn cause(case: &Case) -> Option<Cause> {
+    match finding(case) {
+        Finding::Leave(refusal) => Some(refusal.cause),
+        Finding::Dead(_)
+        | Finding::LookAgain(..)
+        | Finding::AskShow
+        | Finding::AskPane
+        | Finding::AskProcesses => None,
+    }
+}
+
+fn is_dead(case: &Case) -> bool {
+    matches!(finding(case), Finding::Dead(_))
+}
+
+#[test]
+fn a_session_whose_terminal_and_processes_are_gone_is_dead() {
+    assert!(is_dead(&dead()));
+}
+
+#[test]
+fn what_show_says_against_a_restart_is_heeded() {
+    for (status, expected) in [
+        (Status::Running, Cause::NotDead),
+        (Status::Waiting, Cause::NotDead),
+        (Status::Idle, Cause::NotDead),
+        (Status::Queued, Cause::NotDead),
+        (Status::Starting, Cause::NotDead),
+        (Status::Unfamiliar("paused".to_owned()), Cause::NotDead),
+        (Status::Stopped, Cause::Stopped),
+    ] {
+        let case = shown(|s| s.status = status.clone());
+        assert_eq!(cause(&case), Some(expected), "{status:?}");
+    }
+    assert_eq!(cause(&shown(|s| s.auth_hold = true)), Some(Cause::AuthHold));
+    for why in [
+        NoAnswer::Late,
+        NoAnswer::NotFound,
+        NoAnswer::Garbage("x".to_owned()),
+    ] {
+        assert_eq!(
+            cause(&with(|c| c.shown = Err(why.clone()))),
+            Some(Cause::NoAnswer)
+        );
+        assert_eq!(
+            cause(&with(|c| c.pane = Err(why.clone()))),
+            Some(Cause::NoAnswer)
+        );
+    }
+}
+
+#[test]
+fn archived_rows_are_left_alone_whatever_show_says() {
+    assert_eq!(
+        cause(&with(|c| c.row.archived = true)),
+        Some(Cause::Archived)
+    );
+}
+
+#[test]
+fn a_login_problem_holds_only_over_a_pane_that_stands() {
+    let auth = |pane: Pane| {
+        let mut case = shown(|s| s.substate = Some(Substate::Auth401));
+        case.pane = Ok(pane);
+        case
+    };
+    assert_eq!(cause(&auth(Pane::Stands([1; 32]))), Some(Cause::AuthHold));
+    assert!(is_dead(&auth(Pane::Gone)));
+}
+
+#[test]
+fn one_sign_that_it_ever_ran_is_enough_and_none_is_not() {
+    let never = || {
+        let mut case = shown(|s| s.agent_session = String::new());
+        case.memory.ran = false;
+        case
+    };
+    assert_eq!(cause(&never()), Some(Cause::NeverRan));
+    let hook = HookRecord {
+        event: "Stop".to_owned(),
+        at: ago(500),
+    };
+    let signs: [&dyn Fn(&mut Case); 4] = [
+        &|c| c.memory.ran = true,
+        &|c| c.traces.hook = Some(hook.clone()),
+        &|c| c.traces.spawned = Some(ago(500)),
+        &|c| c.shown.as_mut().unwrap().agent_session = AGENT.to_owned(),
+    ];
+    for change in signs {
+        let mut case = never();
+        change(&mut case);
+        assert!(is_dead(&case));
+    }
+}
+
+#[test]
+fn young_for_a_minute_from_whatever_birth_is_the_latest() {
+    let started = |at| HookRecord {
+        event: "SessionStart".to_owned(),
+        at,
+    };
+    type Birth = (&'static str, fn(&mut Case, Time));
+    let births: [Birth; 4] = [
+        ("created", |c, at| c.row.created = Some(at)),
+        ("spawned", |c, at| c.traces.spawned = Some(at)),
+        ("process", |c, at| {
+            c.memory.agent = Some(crate::state::Agent {
+                pid: 9,
+                started: at,
+            });
+        }),
+        ("hook", |c, at| {
+            c.traces.hook = Some(HookRecord {
+                event: "SessionStart".to_owned(),
+                at,
+            });
+        }),
+    ];
+    for (name, birth) in births {
+        let born = |at| with(|c| birth(c, at));
+        let Finding::Leave(refusal) = finding(&born(ago(59))) else {
+            panic!("{name}")
+        };
+        assert_eq!(refusal.cause, Cause::Young, "{name}");
+        assert_eq!(refusal.again, Some(ago(59).plus(YOUNG)), "{name}");
+        assert!(is_dead(&born(ago(60))), "{name}");
+    }
+    // Another event is no birth.
+    let stop = |c: &mut Case| {
+        c.traces.hook = Some(HookRecord {
+            event: "Stop".to_owned(),
+            ..started(ago(3))
+        });
+    };
+    assert!(is_dead(&with(stop)));
+}
+
+#[test]
+fn a_birth_that_lies_ahead_does_not_freeze_it_for_days() {
+    let mut case = with(|c| c.traces.spawned = Some(NOW.plus(Duration::from_secs(86_400))));
+    case.memory.dead_since = Some(ago(10));
+    assert_eq!(cause(&case), Some(Cause::Young));
+    case.memory.dead_since = Some(ago(60));
+    assert!(is_dead(&case));
+}
+
+#[test]
+fn a_process_that_may_be_its_agent_means_hands_off() {
+    let mut orphan = in_pane("claude");
+    orphan.parent = 1;
+    let resumed = process(300, 1, "claude", &format!("claude --resume {AGENT}"));
+    for process in [in_pane("claude"), in_pane("node"), orphan.clone(), resumed] {
+        let case = with(|c| c.table.push(process.clone()));
+        assert_eq!(cause(&case), Some(Cause::MaybeAlive), "{process:?}");
+    }
+    let zombie = Process {
+        zombie: true,
+        ..in_pane("claude")
+    };
+    let tool = Process {
+        inside_agent: true,
+        ..orphan.clone()
+    };
+    let other = Process {
+        instance: Some("1a2b3c4d-1755900001".to_owned()),
+        ..orphan
+    };
+    for process in [zombie, tool, other] {
+        assert!(
+            is_dead(&with(|c| c.table.push(process.clone()))),
+            "{process:?}"
+        );
+    }
+}
+
+#[test]
+fn nothing_is_done_while_another_command_changes_sessions() {
+    for command in [
+        "session stop x",
+        "session archive x",
+        "-p a remove x",
+        "session restart x",
+    ] {
+        let deck = process(
+            300,
+            1,
+            "agent-deck",
+            &format!("/usr/bin/agent-deck {command}"),
+        );
+        let case = with(|c| c.table.push(deck.clone()));
+        assert_eq!(cause(&case), Some(Cause::OtherCommand), "{command}");
+        let elsewhere = Process {
+            elsewhere: true,
+            ..deck
+        };
+        assert!(
+            is_dead(&with(|c| c.table.push(elsewhere.clone()))),
+            "{command}"
+        );
+    }
+    assert_eq!(
+        cause(&with(|c| c.traces.spawn_lock = Some(42))),
+        Some(Cause::SpawnLock)
+    );
+    let unreadable = |c: &mut Case| c.traces.unreadable = Some("denied".to_owned());
+    assert_eq!(cause(&with(unreadable)), Some(Cause::NoAnswer));
+}
+
+#[test]
+fn while_the_terminal_ui_runs_a_second_look_must_agree() {
+    let ui = with(|c| c.table.push(process(300, 1, "agent-deck", "agent-deck")));
+    let Finding::LookAgain(at, first) = finding(&ui) else {
+        panic!("no second look")
+    };
+    assert_eq!(at, NOW.plus(UI_CONFIRM));
+    let looked = |at: Time| Case {
+        first: Some(FirstLook {
+            at,
+            ..first.clone()
+        }),
+        ..ui.clone()
+    };
+    assert!(matches!(
+        finding(&looked(NOW.minus(Duration::from_millis(999)))),
+        Finding::LookAgain(..)
+    ));
+    assert!(is_dead(&looked(ago(1))));
+    // A first look of long ago is none.
+    assert!(matches!(finding(&looked(ago(61))), Finding::LookAgain(..)));
+}
+
+#[test]
+fn a_bare_shell_is_dead_in_two_looks() {
+    let bare = || {
+        let mut case = shown(|s| s.tool = "shell".to_owned());
+        case.pane = Ok(Pane::Stands([7; 32]));
+        case.table.push(in_pane("bash"));
+        case
+    };
+    assert!(matches!(finding(&bare()), Finding::LookAgain(..)));
+    let second = |change: &dyn Fn(&mut Case)| {
+        let mut case = bare();
+        case.first = Some(FirstLook {
+            at: ago(2),
+            pane: Pane::Stands([7; 32]),
+        });
+        change(&mut case);
+        case
+    };
+    assert!(is_dead(&second(&|_| ())));
+    let moved = second(&|c| c.pane = Ok(Pane::Stands([8; 32])));
+    assert_eq!(cause(&moved), Some(Cause::TerminalStands));
+    // Not a bare shell: it works, it is another machine's, it should be a shell.
+    let child = second(&|c| c.table.push(process(201, 200, "make", "make")));
+    let ssh = second(&|c| c.row.is_ssh = true);
+    let sandbox = second(&|c| c.traces.sandboxed = true);
+    let tool = second(&|c| c.shown.as_mut().unwrap().tool = "claude".to_owned());
+    for case in [child, ssh, sandbox, tool] {
+        assert_eq!(cause(&case), Some(Cause::MaybeAlive));
+    }
+}
+
+#[test]
+fn a_pane_that_stands_without_its_process_needs_a_witness_or_two_looks() {
+    let stands = with(|c| c.pane = Ok(Pane::Stands([7; 32])));
+    assert!(matches!(finding(&stands), Finding::LookAgain(..)));
+    assert!(is_dead(&Case {
+        witnessed: true,
+        ..stands.clone()
+    }));
+    let first = |digest| {
+        Some(FirstLook {
+            at: ago(2),
+            pane: Pane::Stands([digest; 32]),
+        })
+    };
+    assert!(is_dead(&Case {
+        first: first(7),
+        ..stands.clone()
+    }));
+    assert_eq!(
+        cause(&Case {
+            first: first(8),
+            ..stands
+        }),
+        Some(Cause::TerminalStands)
+    );
+}
+
+#[test]
+fn eyes_that_see_nothing_prove_nothing_unless_life_was_seen_through_them() {
+    let blind = with(|c| c.blind = Some("nobody is seen".to_owned()));
+    assert!(is_dead(&blind));
+    let case = Case {
+        life_seen: false,
+        ..blind
+    };
+    assert_eq!(cause(&case), Some(Cause::WrongEyes));
+    // Eyes that see need no earlier life.
+    assert!(is_dead(&Case {
+        life_seen: false,
+        ..dead()
+    }));
+}
+
+#[test]
+fn eyes_are_blind_when_no_living_session_is_seen() {
+    let case = dead();
+    let profile = case.row.profile.clone();
+    let alive = Session {
+        status: Status::Waiting,
+        ..case.row.clone()
+    };
+    let seen = Sight::Seen(vec![
+        process(100, 1, "tmux: server", "tmux"),
+        in_pane("claude"),
+    ]);
+    let nobody = Sight::Seen(vec![process(100, 1, "tmux: server", "tmux")]);
+    let rows = [alive];
+    assert_eq!(blind(&profile, &rows, &seen), None);
+    assert!(blind(&profile, &rows, &nobody).is_some());
+    assert!(blind(&profile, &[], &nobody).is_none());
+    assert!(blind(&profile, &rows, &Sight::Blind("macOS".to_owned())).is_some());
+}
+
+#[test]
+fn conductors_come_first_then_who_has_waited_longest() {
+    let mut state = State::default();
+    let mut row = |id: &str, title: &str, dead: Time, tried: Option<Time>| {
+        let mut row = dead_row(id, title);
+        row.group = String::new();
+        let memory = state.memory(&row.profile, &row.id, title);
+        memory.dead_since = Some(dead);
+        memory.restarts = tried.into_iter().collect();
+        row
+    };
+    let rows = [
+        row("a-1", "worker", ago(900), None),
+        row("b-2", "conductor-late", ago(300), Some(ago(70))),
+        row("c-3", "conductor-early", ago(300), None),
+        row("d-4", "conductor-last", ago(60), None),
+    ];
+    let mut order: Vec<&Session> = rows.iter().collect();
+    order.sort_by_key(|row| turn_order(row, &state));
+    let ids: Vec<&str> = order.iter().map(|row| row.id.as_str()).collect();
+    assert_eq!(ids, ["c-3", "b-2", "d-4", "a-1"]);
+}
+
+fn dead_row(id: &str, title: &str) -> Session {
+    let id = SessionId::parse(id).unwrap();
+    Session {
+        id,
+        title: title.to_owned(),
+        ..dead().row
+    }
+}
