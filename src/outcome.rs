@@ -419,3 +419,7 @@ fn precise(span: Duration) -> String {
     let ms = millis(span);
     format!("{}.{} s", ms / 1000, ms % 1000 / 100)
 }
+
+#[cfg(test)]
+#[path = "outcome_tests.rs"]
+mod tests;
