@@ -16,7 +16,7 @@ use crate::host::wait::{Hint, Wait, Watched};
 use crate::machine::memory::{self, Found};
 use crate::machine::pulse::Pulse;
 use crate::machine::{Machine, eprintln_quietly};
-use crate::model::Level;
+use crate::model::{Level, Sight};
 use crate::remember;
 use crate::state::{Life, State};
 use crate::telling::{self, Kind};
@@ -231,10 +231,13 @@ fn forever(watch: &mut Watch, machine: &mut Machine) -> Exit {
     let mut ready = false;
     loop {
         let begin = machine.now();
+        if let Some(exit) = keep_lock(machine) {
+            return exit;
+        }
         machine.watch_folders();
         turn::turn(watch, machine);
         follow_processes(watch, machine);
-        say_fast_path(machine, &mut fast);
+        say_fast_path(watch, machine, &mut fast);
         machine.turn_complete();
         machine.check_logs();
         machine.pulse.beat();
@@ -242,9 +245,6 @@ fn forever(watch: &mut Watch, machine: &mut Machine) -> Exit {
         if !ready {
             machine.pulse.notify.ready();
             ready = true;
-        }
-        if let Some(exit) = keep_lock(machine) {
-            return exit;
         }
         wait_for_next(watch, machine, begin);
         if machine.leaving() {
@@ -310,8 +310,11 @@ fn follow_processes(watch: &Watch, machine: &mut Machine) {
 }
 
 /// Says once, and at each change, what is left to polling.
-fn say_fast_path(machine: &mut Machine, said: &mut Option<Result<(), String>>) {
-    let fast = machine.pulse.wait.fast_path();
+fn say_fast_path(watch: &Watch, machine: &mut Machine, said: &mut Option<Result<(), String>>) {
+    let fast = match &watch.sight {
+        Sight::Blind(why) => Err(format!("processes cannot be seen: {why}")),
+        Sight::Seen(_) => machine.pulse.wait.fast_path(),
+    };
     if said.as_ref() == Some(&fast) {
         return;
     }

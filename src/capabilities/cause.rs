@@ -39,6 +39,8 @@ pub enum Cause {
     SpawnLock,
     /// An agent-deck command that changes something runs.
     OtherCommand,
+    /// agent-deck's Python watchdog runs on this deck.
+    OtherWatchdog,
     /// What is seen from here proves nothing.
     WrongEyes,
     /// agent-deck did not answer.
@@ -59,6 +61,7 @@ impl Cause {
             Cause::TerminalStands => "terminal-stands",
             Cause::SpawnLock => "spawn-lock",
             Cause::OtherCommand => "other-command",
+            Cause::OtherWatchdog => "other-watchdog",
             Cause::WrongEyes => "wrong-eyes",
             Cause::NoAnswer => "no-answer",
         }
@@ -79,6 +82,7 @@ impl Cause {
             | Cause::TerminalStands
             | Cause::SpawnLock
             | Cause::OtherCommand
+            | Cause::OtherWatchdog
             | Cause::WrongEyes
             | Cause::NoAnswer => true,
         }

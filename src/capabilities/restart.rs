@@ -14,7 +14,7 @@ use crate::deck::processes::{
     alive_beside_shell, bare_shell, deck_commands, maybe_alive, pane_process,
 };
 use crate::model::{
-    Flags, NoAnswer, Pane, Profile, Session, Shown, Sight, Status, Substate, Traces,
+    Flags, NoAnswer, Pane, Process, Profile, Session, Shown, Sight, Status, Substate, Traces,
 };
 use crate::state::{Memory, State};
 
@@ -165,15 +165,20 @@ fn outside(look: &Look, sight: &Sight, now: Time) -> Option<Refusal> {
         return Some(living(pid, &why));
     }
     let refusal = young(look, now).or_else(|| locked(look, now));
-    refusal.or_else(|| {
-        let (pid, verb) = deck_commands(table).changing.into_iter().next()?;
-        let sentence = format!("agent-deck {verb} runs (process {pid})");
-        Some(refuse(
-            Cause::OtherCommand,
-            sentence,
-            Some(now.plus(PANE_CONFIRM)),
-        ))
-    })
+    refusal.or_else(|| others(table, now))
+}
+
+/// Other programs are at it.
+fn others(table: &[Process], now: Time) -> Option<Refusal> {
+    let activity = deck_commands(table);
+    if let Some(pid) = activity.watchdog {
+        let sentence = format!("agent-deck's Python watchdog runs too (process {pid}); end one");
+        return Some(refuse(Cause::OtherWatchdog, sentence, None));
+    }
+    let (pid, verb) = activity.changing.into_iter().next()?;
+    let sentence = format!("agent-deck {verb} runs (process {pid})");
+    let again = Some(now.plus(PANE_CONFIRM));
+    Some(refuse(Cause::OtherCommand, sentence, again))
 }
 
 /// Somebody starts it at the moment, or that cannot be looked at.

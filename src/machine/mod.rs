@@ -309,6 +309,15 @@ impl World for Machine {
     }
 
     fn begin_restart(&mut self, permit: Permit) -> Result<ProcessMark, String> {
+        // Another one may have taken our place since the last turn.
+        if self
+            .pulse
+            .lock
+            .as_ref()
+            .is_some_and(|lock| !lock.still_ours())
+        {
+            return Err("our lock file was deleted or replaced".to_owned());
+        }
         let program = self.program.find()?;
         let args = argv::restart(permit.profile(), permit.id());
         let args: Vec<&str> = args.iter().map(String::as_str).collect();

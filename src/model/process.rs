@@ -26,8 +26,8 @@ pub struct Process {
     pub instance: Option<String>,
     /// `CLAUDECODE` in its environment: it was started by an agent.
     pub inside_agent: bool,
-    /// Its `HOME` is another one than ours: if it is agent-deck, it works on
-    /// another deck.
+    /// It is agent-deck (or its Python watchdog), and its `HOME` is another one
+    /// than ours: it works on another deck.
     pub elsewhere: bool,
 }
 

@@ -14,6 +14,8 @@ pub struct DeckActivity {
     pub changing: Vec<(u32, String)>,
     /// Terminal or web interfaces, where a user may be changing sessions.
     pub ui: Vec<u32>,
+    /// agent-deck's Python watchdog, which does what we do (contract 9).
+    pub watchdog: Option<u32>,
 }
 
 /// Commands that leave the sessions' state alone, or end only with the machine
@@ -90,11 +92,29 @@ pub fn is_agent_deck(process: &Process) -> bool {
         || program_at(&process.args).is_some_and(|at| deck(base_name(&process.args[at])))
 }
 
+/// Whether it is agent-deck's Python watchdog: `python3 …/watchdog.py`.
+pub fn is_python_watchdog(process: &Process) -> bool {
+    let python = process
+        .args
+        .first()
+        .is_some_and(|arg| base_name(arg).starts_with("python"));
+    python
+        && process
+            .args
+            .iter()
+            .skip(1)
+            .take(2)
+            .any(|arg| base_name(arg) == "watchdog.py")
+}
+
 /// What this user's agent-deck processes are doing. Those whose arguments are
 /// not known are left out, and those that work for another `HOME`.
 pub fn deck_commands(table: &[Process]) -> DeckActivity {
     let mut activity = DeckActivity::default();
     for process in table.iter().filter(|p| p.own && !p.zombie && !p.elsewhere) {
+        if is_python_watchdog(process) {
+            activity.watchdog = Some(process.pid);
+        }
         let Some(words) = deck_words(process) else {
             continue;
         };
@@ -186,6 +206,18 @@ mod tests {
     }
 
     #[test]
+    fn the_python_watchdog_is_recognised() {
+        for (command, found) in [
+            ("python3 /home/u/.agent-deck/watchdog/watchdog.py", true),
+            ("/usr/bin/python3.12 -u watchdog.py --once", true),
+            ("python3 other.py watchdog.log", false),
+            ("vim watchdog.py", false),
+        ] {
+            assert_eq!(of(command).watchdog.is_some(), found, "{command}");
+        }
+    }
+
+    #[test]
     fn changing_commands_are_named() {
         for (command, verb) in [
             ("agent-deck session stop a-1 --json", "session stop"),
@@ -273,7 +305,8 @@ mod tests {
                 of(command),
                 DeckActivity {
                     changing: Vec::new(),
-                    ui: vec![7]
+                    ui: vec![7],
+                    watchdog: None,
                 },
                 "{command}"
             );

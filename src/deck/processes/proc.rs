@@ -14,7 +14,7 @@ use std::time::Duration;
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, openat, statat};
 use rustix::io::{Errno, read, retry_on_intr};
 
-use super::{is_agent_deck, is_tmux_server};
+use super::{is_agent_deck, is_python_watchdog, is_tmux_server};
 use crate::clock::Time;
 use crate::model::{Process, Scope, Sight};
 
@@ -182,7 +182,8 @@ impl Reader {
             value(b"AGENTDECK_INSTANCE_ID=").map(|id| String::from_utf8_lossy(id).into_owned());
         process.inside_agent = value(b"CLAUDECODE=").is_some();
         let home = value(b"HOME=").map(|home| PathBuf::from(OsStr::from_bytes(home)));
-        process.elsewhere = is_agent_deck(process) && home.is_some_and(|home| !same(&home));
+        let ours = is_agent_deck(process) || is_python_watchdog(process);
+        process.elsewhere = ours && home.is_some_and(|home| !same(&home));
         Ok(())
     }
 }
