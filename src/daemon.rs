@@ -151,7 +151,7 @@ fn memory_lost(watch: &mut Watch, machine: &mut Machine, why: &str) {
     let state: &mut State = &mut watch.state;
     telling::raise(state, Kind::Lost, "state", Level::Critical, &sentence, now);
     // Told once; nothing has to happen for it to be over.
-    telling::drop_all(state, "state");
+    telling::close(state, Kind::Lost, "state");
 }
 
 /// The first line. A `--once` run each minute has none.
@@ -212,13 +212,14 @@ fn once(watch: &mut Watch, machine: &mut Machine) -> Exit {
     if machine.all_taken() {
         Exit::Taken
     } else {
-        once_exit(machine)
+        once_exit(watch, machine)
     }
 }
 
-/// Without a usable agent-deck or profile a `--once` run has failed (DESIGN 2.1).
-fn once_exit(machine: &Machine) -> Exit {
-    if machine.usable() {
+/// Without a usable agent-deck or profile a `--once` run has failed, and so has
+/// one that did nothing since it could not write its memory down (DESIGN 2.1).
+fn once_exit(watch: &Watch, machine: &Machine) -> Exit {
+    if machine.usable() && watch.remembered {
         Exit::Done
     } else {
         Exit::System
@@ -231,7 +232,7 @@ fn forever(watch: &mut Watch, machine: &mut Machine) -> Exit {
     let mut ready = false;
     loop {
         let begin = machine.now();
-        if let Some(exit) = keep_lock(machine) {
+        if let Some(exit) = keep_lock(watch, machine) {
             return exit;
         }
         machine.watch_folders();
@@ -327,7 +328,7 @@ fn say_fast_path(watch: &Watch, machine: &mut Machine, said: &mut Option<Result<
 }
 
 /// Our lock file was deleted or replaced: take the new one, or leave.
-fn keep_lock(machine: &mut Machine) -> Option<Exit> {
+fn keep_lock(watch: &mut Watch, machine: &mut Machine) -> Option<Exit> {
     if machine.mode.dry_run || machine.pulse.lock.as_ref().is_some_and(Lock::still_ours) {
         return None;
     }
@@ -339,6 +340,8 @@ fn keep_lock(machine: &mut Machine) -> Option<Exit> {
     match again {
         Ok(lock) => {
             machine.pulse.lock = Some(lock);
+            // Whoever removed it may have removed the memory too.
+            watch.remembered = false;
             machine.note(
                 Level::Warning,
                 "lock",

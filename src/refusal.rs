@@ -65,6 +65,7 @@ pub fn left_alone<W: World>(watch: &mut Watch, world: &mut W, row: &Session, ref
             | Cause::TerminalStands
             | Cause::SpawnLock
             | Cause::OtherCommand
+            | Cause::DatabaseBusy
             | Cause::OtherWatchdog
             | Cause::WrongEyes
             | Cause::NoAnswer => watch.plan_next(&row.id, Some(cause), refusal.again, now),

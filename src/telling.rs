@@ -159,21 +159,32 @@ pub fn resolve(state: &mut State, kind: Kind, subject: &str, text: &str, now: Ti
     queue(state, &key, Level::Info, cut(&text, NOTICE_CHARS), now);
 }
 
-/// Closes every episode about `subject` without a word: it left for another reason.
+/// Closes every episode about `subject` without a word, and takes back what has
+/// not gone out yet: it left for another reason.
 pub fn drop_all(state: &mut State, subject: &str) {
-    state.episodes.retain(|episode| !is_about(episode, subject));
+    state
+        .episodes
+        .retain(|episode| !is_about(&episode.key, subject));
+    state
+        .outbox
+        .retain(|notice| !is_about(&notice.key, subject));
 }
 
-/// Closes one episode without a word.
+/// The same for one episode.
 pub fn forget(state: &mut State, kind: Kind, subject: &str) {
+    close(state, kind, subject);
+    let key = kind.key(subject);
+    state.outbox.retain(|notice| notice.key != key);
+}
+
+/// Closes one episode; what is to be told of it is still told.
+pub fn close(state: &mut State, kind: Kind, subject: &str) {
     let key = kind.key(subject);
     state.episodes.retain(|episode| episode.key != key);
 }
 
-fn is_about(episode: &Episode, subject: &str) -> bool {
-    episode
-        .key
-        .split_once(':')
+fn is_about(key: &str, subject: &str) -> bool {
+    key.split_once(':')
         .is_some_and(|(_, about)| about == subject)
 }
 
@@ -192,7 +203,7 @@ pub fn count_restart(state: &mut State, subject: &str) {
     for episode in state
         .episodes
         .iter_mut()
-        .filter(|episode| is_about(episode, subject))
+        .filter(|episode| is_about(&episode.key, subject))
     {
         episode.restarts = episode.restarts.saturating_add(1);
     }

@@ -9,7 +9,7 @@ use crate::act::{act, settle};
 use crate::capabilities::cause::{Cause, Refusal};
 use crate::capabilities::restart::{self, Finding, Look};
 use crate::clock::{Time, spoken};
-use crate::model::{Level, Profile, Scope, Session, SessionId};
+use crate::model::{Level, NoAnswer, Profile, Scope, Session, SessionId};
 use crate::outcome;
 use crate::remember::{self, News};
 use crate::telling::{self, Kind};
@@ -64,9 +64,9 @@ pub fn hook<W: World>(watch: &mut Watch, world: &mut W, id: &SessionId) {
     else {
         return;
     };
-    let id = row.id.clone();
+    let (row_profile, id) = (row.profile.clone(), row.id.clone());
     let now = world.now();
-    let Some(hook) = world.traces(&id).hook else {
+    let Some(hook) = world.traces(&row_profile, &id).hook else {
         return;
     };
     match hook.event.as_str() {
@@ -253,8 +253,18 @@ fn consider<W: World>(watch: &mut Watch, world: &mut W, id: &SessionId) {
             }
         }
         Finding::Leave(why) => refusal::left_alone(watch, world, &row, &why),
-        Finding::AskShow | Finding::AskPane | Finding::AskProcesses => watch.unplan(id),
+        Finding::AskShow | Finding::AskPane | Finding::AskList | Finding::AskProcesses => {
+            watch.unplan(id);
+        }
     }
+}
+
+/// The session's row in a list of this moment.
+fn listed_now<W: World>(world: &mut W, row: &Session) -> Result<Session, NoAnswer> {
+    let rows = world.list(&row.profile)?;
+    rows.into_iter()
+        .find(|listed| listed.id == row.id)
+        .ok_or(NoAnswer::NotFound)
 }
 
 /// Looks as far as it takes to judge.
@@ -272,12 +282,13 @@ fn examine<W: World>(watch: &Watch, world: &mut W, row: &Session) -> Finding {
     let mut look = Look {
         row,
         memory,
-        traces: world.traces(&row.id),
+        traces: world.traces(&row.profile, &row.id),
         blind: restart::blind(&row.profile, watch.rows(&row.profile), &before),
         before: &before,
         after: None,
         shown: None,
         pane: None,
+        listed: None,
         first: planned.and_then(|p| p.first.clone()),
         witnessed: planned.is_some_and(|p| p.witnessed),
         life_seen: watch.life_seen(),
@@ -286,8 +297,9 @@ fn examine<W: World>(watch: &Watch, world: &mut W, row: &Session) -> Finding {
         match restart::judge(&look, world.now()) {
             Finding::AskShow => look.shown = Some(world.show(&row.profile, &row.id)),
             Finding::AskPane => look.pane = Some(world.pane(&row.profile, &row.id)),
+            Finding::AskList => look.listed = Some(listed_now(world, row)),
             Finding::AskProcesses => {
-                look.traces = world.traces(&row.id);
+                look.traces = world.traces(&row.profile, &row.id);
                 look.after = Some(world.processes(Scope::All));
             }
             done @ (Finding::Dead(_) | Finding::LookAgain(..) | Finding::Leave(_)) => return done,

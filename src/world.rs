@@ -85,7 +85,7 @@ pub trait World {
     fn processes(&mut self, scope: Scope) -> Sight;
 
     /// agent-deck's files about one session.
-    fn traces(&mut self, id: &SessionId) -> Traces;
+    fn traces(&mut self, profile: &Profile, id: &SessionId) -> Traces;
 
     /// The user's flag files.
     fn flags(&mut self) -> Flags;

@@ -39,6 +39,8 @@ pub enum Cause {
     SpawnLock,
     /// An agent-deck command that changes something runs.
     OtherCommand,
+    /// Somebody writes the profile's database.
+    DatabaseBusy,
     /// agent-deck's Python watchdog runs on this deck.
     OtherWatchdog,
     /// What is seen from here proves nothing.
@@ -61,6 +63,7 @@ impl Cause {
             Cause::TerminalStands => "terminal-stands",
             Cause::SpawnLock => "spawn-lock",
             Cause::OtherCommand => "other-command",
+            Cause::DatabaseBusy => "database-busy",
             Cause::OtherWatchdog => "other-watchdog",
             Cause::WrongEyes => "wrong-eyes",
             Cause::NoAnswer => "no-answer",
@@ -82,6 +85,7 @@ impl Cause {
             | Cause::TerminalStands
             | Cause::SpawnLock
             | Cause::OtherCommand
+            | Cause::DatabaseBusy
             | Cause::OtherWatchdog
             | Cause::WrongEyes
             | Cause::NoAnswer => true,

@@ -22,6 +22,9 @@ use crate::state::{Memory, State};
 pub const YOUNG: Duration = Duration::from_secs(60);
 /// Between two looks that have to agree while the terminal UI runs (DESIGN 3.2).
 const UI_CONFIRM: Duration = Duration::from_secs(1);
+/// While somebody writes the database it is looked at again after this: nearly
+/// always a matter of milliseconds.
+const BUSY_AGAIN: Duration = Duration::from_millis(300);
 /// Between two looks at a pane that stands (DESIGN 3.2).
 const PANE_CONFIRM: Duration = Duration::from_secs(2);
 /// A first look older than this is no longer the first of two.
@@ -44,6 +47,8 @@ pub struct Look<'a> {
     pub shown: Option<Result<Shown, NoAnswer>>,
     /// `session output --pane`.
     pub pane: Option<Result<Pane, NoAnswer>>,
+    /// Its row in a list of this moment, asked for while a user interface runs.
+    pub listed: Option<Result<Session, NoAnswer>>,
     /// The first of two looks.
     pub first: Option<FirstLook>,
     /// The end of its pane process was witnessed.
@@ -71,6 +76,8 @@ pub enum Finding {
     AskShow,
     /// Ask `session output --pane`.
     AskPane,
+    /// List its profile once more.
+    AskList,
     /// Look at the processes once more.
     AskProcesses,
     /// Look at everything again at that moment; this look was the first.
@@ -181,11 +188,23 @@ fn others(table: &[Process], now: Time) -> Option<Refusal> {
     Some(refuse(Cause::OtherCommand, sentence, again))
 }
 
-/// Somebody starts it at the moment, or that cannot be looked at.
+/// Somebody starts it or writes the database at the moment, or that cannot be
+/// looked at.
 fn locked(look: &Look, now: Time) -> Option<Refusal> {
     if let Some(why) = &look.traces.unreadable {
         let sentence = format!("agent-deck's files about it cannot be looked at: {why}");
         return Some(refuse(Cause::NoAnswer, sentence, None));
+    }
+    if look.traces.database_busy {
+        let sentence =
+            "somebody writes the profile's database: a stop may wait to be saved there, \
+                        and a restart could not be"
+                .to_owned();
+        return Some(refuse(
+            Cause::DatabaseBusy,
+            sentence,
+            Some(now.plus(BUSY_AGAIN)),
+        ));
     }
     let pid = look.traces.spawn_lock?;
     let sentence = format!("process {pid} holds its spawn lock");
@@ -333,9 +352,10 @@ fn eyes(look: &Look, sight: &Sight) -> Option<Refusal> {
 
 /// The last step: the terminal is gone, or two looks agree that nobody is in it.
 fn confirmed(look: &Look, shown: &Shown, pane: &Pane, sight: &Sight, now: Time) -> Finding {
+    // Where processes cannot be seen, a user interface may be running.
     let ui = match sight {
         Sight::Seen(table) => !deck_commands(table).ui.is_empty(),
-        Sight::Blind(_) => false,
+        Sight::Blind(_) => true,
     };
     let evidence = match pane {
         Pane::Gone => "error in show, its terminal is gone and no process of it lives".to_owned(),
@@ -363,15 +383,28 @@ fn confirmed(look: &Look, shown: &Shown, pane: &Pane, sight: &Sight, now: Time) 
     let Some(wait) = wait else {
         return Finding::Dead(evidence);
     };
-    second_look(
-        look,
-        FirstLook {
-            at: now,
-            pane: pane.clone(),
-        },
-        wait,
-        evidence,
-    )
+    let (at, pane) = (now, pane.clone());
+    match second_look(look, FirstLook { at, pane }, wait, evidence) {
+        Finding::Dead(evidence) if ui => still_listed(look, evidence),
+        other => other,
+    }
+}
+
+/// The user interface archives without a word in `show`, and before it stops:
+/// a list of this moment has the last word.
+fn still_listed(look: &Look, evidence: String) -> Finding {
+    match &look.listed {
+        None => Finding::AskList,
+        Some(Err(why)) => leave(Cause::NoAnswer, format!("list: {why}")),
+        Some(Ok(row)) if row.archived => leave(Cause::Archived, "it is archived".to_owned()),
+        Some(Ok(row)) if row.status == Status::Stopped => {
+            leave(Cause::Stopped, "it was stopped on purpose".to_owned())
+        }
+        Some(Ok(row)) if row.status != Status::Error => {
+            leave(Cause::NotDead, format!("list says {}", row.status.word()))
+        }
+        Some(Ok(_)) => Finding::Dead(evidence),
+    }
 }
 
 /// Two looks `wait` apart have to agree.

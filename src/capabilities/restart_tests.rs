@@ -25,6 +25,7 @@ struct Case {
     life_seen: bool,
     witnessed: bool,
     first: Option<FirstLook>,
+    listed: Result<Session, NoAnswer>,
 }
 
 fn dead() -> Case {
@@ -59,6 +60,7 @@ fn dead() -> Case {
             auth_hold: false,
         }),
         pane: Ok(Pane::Gone),
+        listed: Ok(row.clone()),
         row,
         memory,
         traces: Traces::default(),
@@ -113,6 +115,7 @@ fn finding(case: &Case) -> Finding {
         after: None,
         shown: None,
         pane: None,
+        listed: None,
         first: case.first.clone(),
         witnessed: case.witnessed,
         blind: case.blind.clone(),
@@ -122,6 +125,7 @@ fn finding(case: &Case) -> Finding {
         match judge(&look, NOW) {
             Finding::AskShow => look.shown = Some(case.shown.clone()),
             Finding::AskPane => look.pane = Some(case.pane.clone()),
+            Finding::AskList => look.listed = Some(case.listed.clone()),
             Finding::AskProcesses => look.after = Some(before.clone()),
             done @ (Finding::Dead(_) | Finding::LookAgain(..) | Finding::Leave(_)) => return done,
         }
@@ -135,6 +139,7 @@ fn cause(case: &Case) -> Option<Cause> {
         | Finding::LookAgain(..)
         | Finding::AskShow
         | Finding::AskPane
+        | Finding::AskList
         | Finding::AskProcesses => None,
     }
 }
@@ -332,6 +337,8 @@ fn nothing_is_done_while_another_command_changes_sessions() {
         cause(&with(|c| c.traces.spawn_lock = Some(42))),
         Some(Cause::SpawnLock)
     );
+    let busy = with(|c| c.traces.database_busy = true);
+    assert_eq!(cause(&busy), Some(Cause::DatabaseBusy));
     let unreadable = |c: &mut Case| c.traces.unreadable = Some("denied".to_owned());
     assert_eq!(cause(&with(unreadable)), Some(Cause::NoAnswer));
 }
@@ -355,6 +362,26 @@ fn while_the_terminal_ui_runs_a_second_look_must_agree() {
         Finding::LookAgain(..)
     ));
     assert!(is_dead(&looked(ago(1))));
+    // A list of that moment has the last word.
+    let listed = |change: &dyn Fn(&mut Session)| {
+        let mut case = looked(ago(1));
+        change(case.listed.as_mut().unwrap());
+        cause(&case)
+    };
+    assert_eq!(listed(&|row| row.archived = true), Some(Cause::Archived));
+    assert_eq!(
+        listed(&|row| row.status = Status::Stopped),
+        Some(Cause::Stopped)
+    );
+    assert_eq!(
+        listed(&|row| row.status = Status::Waiting),
+        Some(Cause::NotDead)
+    );
+    let gone = Case {
+        listed: Err(NoAnswer::NotFound),
+        ..looked(ago(1))
+    };
+    assert_eq!(cause(&gone), Some(Cause::NoAnswer));
     // A first look of long ago is none.
     assert!(matches!(finding(&looked(ago(61))), Finding::LookAgain(..)));
 }

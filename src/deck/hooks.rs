@@ -87,6 +87,7 @@ pub fn traces(hooks: &Path, locks: &Path, id: &SessionId, now: Time) -> Traces {
         spawned: stamp.as_ref().and_then(modified),
         spawn_lock: lock_holder(&spawn_lock(locks, id), now),
         sandboxed: sandbox(hooks, id).is_dir(),
+        database_busy: false,
         unreadable: None,
     }
 }

@@ -6,6 +6,7 @@
 
 pub mod answers;
 pub mod argv;
+pub mod database;
 pub mod hooks;
 pub mod places;
 pub mod processes;

@@ -12,7 +12,7 @@ use crate::config::Settings;
 use crate::deck::answers::{self, Raw};
 use crate::deck::argv::{self, LIST_DEADLINE, READ_DEADLINE, RESTART_DEADLINE};
 use crate::deck::places::Roots;
-use crate::deck::{hooks, processes};
+use crate::deck::{database, hooks, processes};
 use crate::guard::Permit;
 use crate::host::exec::{self, Call, End, Running};
 use crate::host::logs::{Logs, escape};
@@ -282,7 +282,7 @@ impl World for Machine {
         processes::look(scope, self.clock.now(), self.clock.reading().boot)
     }
 
-    fn traces(&mut self, id: &SessionId) -> Traces {
+    fn traces(&mut self, profile: &Profile, id: &SessionId) -> Traces {
         let (hooks, locks) = match (self.roots.hooks(), self.roots.locks()) {
             (Ok(hooks), Ok(locks)) => (hooks, locks),
             (Err(e), _) | (_, Err(e)) => {
@@ -296,6 +296,10 @@ impl World for Machine {
         if let Some(hook) = &mut traces.hook {
             hook.at = self.clock.from_wall(hook.at);
         }
+        traces.database_busy = self
+            .roots
+            .profile(profile)
+            .is_ok_and(|p| database::is_busy(&p));
         traces.spawned = traces.spawned.map(|at| self.clock.from_wall(at));
         traces
     }

@@ -29,6 +29,8 @@ pub struct Profiles {
     asked: Time,
     folder_changed: Option<SystemTime>,
     locks: Vec<(Profile, File)>,
+    /// At least one is watched.
+    watching: bool,
     /// What was last said of each, so that it is said once.
     said: Vec<(Profile, String)>,
 }
@@ -42,6 +44,7 @@ impl Profiles {
             asked: Time::default(),
             folder_changed: None,
             locks: Vec::new(),
+            watching: false,
             said: Vec::new(),
         }
     }
@@ -96,12 +99,15 @@ impl Profiles {
                 watched.push(profile);
             }
         }
+        self.watching = !watched.is_empty();
         (watched, news)
     }
 
     /// Whether every wanted profile is watched by somebody else.
     pub fn all_taken(&self) -> bool {
-        !self.said.is_empty() && self.said.iter().all(|(_, said)| said.starts_with(TAKEN))
+        !self.watching
+            && !self.said.is_empty()
+            && self.said.iter().all(|(_, said)| said.starts_with(TAKEN))
     }
 
     fn problem(

@@ -251,6 +251,9 @@ pub struct Traces {
     pub spawn_lock: Option<u32>,
     /// Has a sandbox of its own.
     pub sandboxed: bool,
+    /// Somebody holds a write transaction on its profile's database: a restart
+    /// could not be saved (contract 5.1), and a stop may wait to be.
+    pub database_busy: bool,
     /// Why they could not be looked at; what the others say proves nothing then.
     pub unreadable: Option<String>,
 }
