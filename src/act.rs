@@ -5,6 +5,7 @@
 
 use std::time::Duration;
 
+use crate::capabilities::restart::is_critical;
 use crate::clock::{Time, spoken};
 use crate::deck::argv::RESTART_DEADLINE;
 use crate::deck::processes::deck_commands;
@@ -30,6 +31,9 @@ pub fn act<W: World>(watch: &mut Watch, world: &mut W, row: &Session, evidence: 
     }
     // A pause or hold that was put down a moment ago counts.
     watch.flags = world.flags();
+    if !is_critical(row, &watch.flags) {
+        return watch.unplan(id);
+    }
     let now = world.now();
     let verdict = guard::verdict(&watch.state, &watch.surroundings(), id, now);
     let around = guard::Surroundings {

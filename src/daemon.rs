@@ -16,7 +16,7 @@ use crate::host::wait::{Hint, Wait, Watched};
 use crate::machine::memory::{self, Found};
 use crate::machine::pulse::Pulse;
 use crate::machine::{Machine, eprintln_quietly};
-use crate::model::{Level, Sight};
+use crate::model::{Level, Profile, Sight};
 use crate::remember;
 use crate::state::{Life, State};
 use crate::telling::{self, Kind};
@@ -134,7 +134,12 @@ fn rules(machine: &Machine) -> Rules {
     let tmux = std::env::var("TMUX_TMPDIR").unwrap_or_default();
     let user = rustix::process::geteuid().as_raw();
     let home = machine.settings.home.display();
+    let wanted = match &machine.settings.profiles {
+        Wanted::Named(named) => named.clone(),
+        Wanted::All => Profile::parse("all profiles").into_iter().collect(),
+    };
     Rules {
+        wanted,
         spacing: machine.settings.spacing,
         dry_run: machine.mode.dry_run,
         eyes: Life {
@@ -229,7 +234,8 @@ fn once_exit(watch: &Watch, machine: &Machine) -> Exit {
 /// Waits and turns until a signal, or until another one has taken our place.
 fn forever(watch: &mut Watch, machine: &mut Machine) -> Exit {
     let mut fast = None;
-    let mut ready = false;
+    // Lists and a restart may take minutes; the service manager need not wait.
+    machine.pulse.notify.ready();
     loop {
         let begin = machine.now();
         if let Some(exit) = keep_lock(watch, machine) {
@@ -243,10 +249,6 @@ fn forever(watch: &mut Watch, machine: &mut Machine) -> Exit {
         machine.check_logs();
         machine.pulse.beat();
         machine.pulse.notify.status(&status(watch));
-        if !ready {
-            machine.pulse.notify.ready();
-            ready = true;
-        }
         wait_for_next(watch, machine, begin);
         if machine.leaving() {
             return leave(watch, machine);

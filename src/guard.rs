@@ -218,11 +218,13 @@ pub fn permit(
     memory.attempt = Some(Attempt {
         at: now,
         evidence: evidence.to_owned(),
+        answered: None,
         outcome: None,
         before,
     });
     memory.restarts.retain(|at| now.since(*at) < BURST_WINDOW);
     memory.restarts.push(now);
+    memory.well_since = None;
     memory.since_well = memory.since_well.saturating_add(1);
     if memory.since_well >= CRASH_LOOP {
         memory.crash_loop = Some(crash_loop(memory.since_well, now));

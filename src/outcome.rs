@@ -9,7 +9,7 @@ use crate::clock::{Time, millis, spoken};
 use crate::deck::trouble::{Trouble, classify};
 use crate::guard::{COOL_DOWN, CRASH_LOOP, crash_loop, give_back};
 use crate::model::{Level, Restarted, Session, SessionId, Status, Substate};
-use crate::state::{Backoff, LastError, Outcome, State};
+use crate::state::{Attempt, Backoff, LastError, Outcome, State};
 use crate::telling::{Kind, cut, forget, keep, raise, resolve};
 
 /// First global back-off after a rate limit in seconds (DESIGN 3.2).
@@ -44,6 +44,9 @@ pub fn answered(state: &mut State, id: &SessionId, answer: &Restarted, now: Time
         .get(id)
         .map(|m| m.title.clone())
         .unwrap_or_default();
+    if let Some(attempt) = attempt_mut(state, id) {
+        attempt.answered = Some(now);
+    }
     let line = |outcome, sentence: String| Line { outcome, sentence };
     match answer {
         Restarted::Accepted(warning) => {
@@ -165,7 +168,7 @@ pub struct Since<'a> {
 pub fn verify(state: &mut State, id: &SessionId, since: &Since, now: Time) -> Option<Line> {
     let memory = state.sessions.get(id)?;
     let attempt = memory.attempt.as_ref().filter(|a| a.outcome.is_none())?;
-    let (at, title) = (attempt.at, memory.title.clone());
+    let (at, answered, title) = (attempt.at, attempt.answered, memory.title.clone());
     if since.row.substate == Some(Substate::UsageLimit) && since.row.status.is_alive() {
         set_outcome(state, id, Outcome::Limited);
         forgive_one(state, id);
@@ -188,7 +191,8 @@ pub fn verify(state: &mut State, id: &SessionId, since: &Since, now: Time) -> Op
             sentence,
         });
     }
-    if now.since(at) < COOL_DOWN {
+    // While its command runs nothing can be missed.
+    if answered.is_none_or(|answered| now.since(answered) < COOL_DOWN) {
         return None;
     }
     if since.row.status != Status::Error {
@@ -296,7 +300,7 @@ pub fn clear(state: &mut State, id: &SessionId) -> bool {
 
 fn rate_limited(state: &mut State, text: &str, now: Time) {
     let seconds = match state.rate_limit {
-        Some(last) if goes_on(last, now) => (last.seconds * 2).min(RATE_LIMIT_MOST),
+        Some(last) if goes_on(last, now) => last.seconds.saturating_mul(2).min(RATE_LIMIT_MOST),
         Some(_) | None => RATE_LIMIT,
     };
     state.rate_limit = Some(Backoff {
@@ -313,7 +317,9 @@ fn rate_limited(state: &mut State, text: &str, now: Time) {
 
 /// A trouble that comes again before its own length has passed once more goes on.
 fn goes_on(last: Backoff, now: Time) -> bool {
-    now < last.until().plus(Duration::from_secs(last.seconds + 60))
+    now < last
+        .until()
+        .plus(Duration::from_secs(last.seconds.saturating_add(60)))
 }
 
 /// Tells the end of global back-offs: a restart was accepted since, or nothing
@@ -367,7 +373,12 @@ fn skipped(state: &mut State, id: &SessionId, reason: &str, now: Time) -> u64 {
         .get(id)
         .and_then(|m| m.skipped)
         .map_or(0, |b| b.seconds);
-    set_skipped(state, id, (last * 2).clamp(SKIPPED, SKIPPED_MOST), now)
+    set_skipped(
+        state,
+        id,
+        last.saturating_mul(2).clamp(SKIPPED, SKIPPED_MOST),
+        now,
+    )
 }
 
 fn set_skipped(state: &mut State, id: &SessionId, seconds: u64, now: Time) -> u64 {
@@ -380,8 +391,12 @@ fn set_skipped(state: &mut State, id: &SessionId, seconds: u64, now: Time) -> u6
     seconds
 }
 
+fn attempt_mut<'a>(state: &'a mut State, id: &SessionId) -> Option<&'a mut Attempt> {
+    state.sessions.get_mut(id)?.attempt.as_mut()
+}
+
 fn set_outcome(state: &mut State, id: &SessionId, outcome: Outcome) {
-    if let Some(attempt) = state.sessions.get_mut(id).and_then(|m| m.attempt.as_mut()) {
+    if let Some(attempt) = attempt_mut(state, id) {
         attempt.outcome = Some(outcome);
     }
 }

@@ -34,6 +34,11 @@ fn begin(state: &mut State, now: Time) {
     state.profile(&Profile::parse("default").unwrap()).running = None;
 }
 
+/// The command has answered at once.
+fn accepted(state: &mut State, now: Time) {
+    answered(state, &id(), &Restarted::Accepted(String::new()), now);
+}
+
 fn memory(state: &State) -> &Memory {
     &state.sessions[&id()]
 }
@@ -230,11 +235,25 @@ fn an_ambiguous_answer_is_told_at_once_with_its_words() {
 #[test]
 fn done_needs_a_new_agents_process() {
     let mut state = begun();
+    accepted(&mut state, NOW);
     let error = row(Status::Error, None);
     assert_eq!(seen(&mut state, &error, false, after(59)), None);
     assert_eq!(seen(&mut state, &error, true, after(59)), Some("done"));
     // Once is enough.
     assert_eq!(seen(&mut state, &error, true, after(60)), None);
+}
+
+#[test]
+fn while_the_command_runs_nothing_is_missed() {
+    let mut state = begun();
+    let error = row(Status::Error, None);
+    assert_eq!(seen(&mut state, &error, false, after(170)), None);
+    accepted(&mut state, after(170));
+    assert_eq!(seen(&mut state, &error, false, after(229)), None);
+    assert_eq!(
+        seen(&mut state, &error, false, after(230)),
+        Some("no effect")
+    );
 }
 
 #[test]
@@ -246,6 +265,7 @@ fn without_a_process_the_list_decides_when_the_cool_down_ends() {
         (Status::Error, "no effect", 1),
     ] {
         let mut state = begun();
+        accepted(&mut state, NOW);
         let row = row(status.clone(), None);
         assert_eq!(seen(&mut state, &row, false, after(59)), None, "{status:?}");
         assert_eq!(
@@ -260,10 +280,12 @@ fn without_a_process_the_list_decides_when_the_cool_down_ends() {
 #[test]
 fn two_in_a_row_without_effect_are_a_crash_loop() {
     let mut state = begun();
+    accepted(&mut state, NOW);
     let error = row(Status::Error, None);
     seen(&mut state, &error, false, after(60));
     assert_eq!(refusals(&state, after(60)), []);
     begin(&mut state, after(60));
+    accepted(&mut state, after(60));
     assert_eq!(
         seen(&mut state, &error, false, after(120)),
         Some("no effect")
@@ -271,10 +293,13 @@ fn two_in_a_row_without_effect_are_a_crash_loop() {
     assert_eq!(refusals(&state, after(60 + 299)), [Rule::CrashLoop]);
     // One that worked in between starts the count anew.
     let mut state = begun();
+    accepted(&mut state, NOW);
     seen(&mut state, &error, false, after(60));
     begin(&mut state, after(60));
+    accepted(&mut state, after(60));
     seen(&mut state, &error, true, after(61));
     begin(&mut state, after(400));
+    accepted(&mut state, after(400));
     state.sessions.get_mut(&id()).unwrap().crash_loop = None;
     seen(&mut state, &error, false, after(460));
     assert_eq!(memory(&state).without_effect, 1);
@@ -283,6 +308,7 @@ fn two_in_a_row_without_effect_are_a_crash_loop() {
 #[test]
 fn a_usage_limit_on_the_new_screen_is_no_crash() {
     let mut state = begun();
+    accepted(&mut state, NOW);
     let limit = row(Status::Waiting, Some(Substate::UsageLimit));
     assert_eq!(seen(&mut state, &limit, true, after(5)), Some("limited"));
     assert_eq!(memory(&state).since_well, 0);

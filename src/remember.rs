@@ -157,6 +157,7 @@ fn one(state: &mut State, row: &Session, sight: &Sight, news: &mut News, now: Ti
     if memory.title != row.title {
         memory.title.clone_from(&row.title);
     }
+    memory.profile.clone_from(&row.profile);
     memory.missing_since = None;
     process_seen(state, row, sight, news, now);
     if row.archived {
@@ -265,6 +266,7 @@ fn renamed(memory: &Memory, row: &Session) -> bool {
 fn others(memory: &mut Memory, row: &Session, at: Time, news: &mut News) {
     memory.restarted_by_others = memory.restarted_by_others.max(Some(at));
     memory.dead_since = None;
+    memory.well_since = None;
     memory.nothing_refuses();
     news.note(
         Level::Info,
@@ -395,6 +397,40 @@ fn written_once(
     memory.refuse(rule, sentence, false, now);
     if memory.say(rule) {
         news.note(Level::Info, row, sentence.to_owned());
+    }
+}
+
+/// A profile that was watched is not there, or not to be watched any more: when
+/// its sessions are gone, nothing is told of it any more.
+pub fn unwatched(state: &mut State, profile: &Profile, now: Time) -> News {
+    let mut news = News::default();
+    missing(state, profile, &[], &mut news, now);
+    let gone = |m: &Memory| m.missing_since.is_some_and(|at| now.since(at) >= GONE);
+    let mut own = state
+        .sessions
+        .values()
+        .filter(|m| m.profile == *profile)
+        .peekable();
+    if own.peek().is_some() && own.all(gone) {
+        telling::drop_all(state, profile.as_str());
+    }
+    news
+}
+
+/// agent-deck lists profiles again, and this wanted one is not among them.
+pub fn answers_again(state: &mut State, profile: &Profile, now: Time) {
+    if state
+        .known_profile(profile)
+        .is_some_and(|known| known.failures > 0)
+    {
+        state.profile(profile).failures = 0;
+        resolve(
+            state,
+            Kind::List,
+            profile.as_str(),
+            "agent-deck answers again",
+            now,
+        );
     }
 }
 

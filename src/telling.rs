@@ -240,6 +240,11 @@ pub fn remind(state: &mut State, now: Time) {
 pub fn deliver<W: World>(state: &mut State, world: &mut W) {
     let now = world.now();
     take_outcome(state, world, now);
+    let left_out = std::mem::take(&mut state.left_out);
+    if left_out > 0 {
+        let text = format!("{left_out} messages, since {OUTBOX} were waiting");
+        write(world, "outbox", Level::Warning, &text, "left out", "");
+    }
     if state.outbox.is_empty() && state.parcel.is_none() {
         return;
     }
@@ -410,16 +415,18 @@ fn pack(notices: Vec<Notice>) -> Parcel {
 }
 
 fn queue(state: &mut State, key: &str, level: Level, text: String, now: Time) {
-    if state.outbox.len() < OUTBOX {
-        let key = key.to_owned();
-        state.outbox.push(Notice {
-            key,
-            level,
-            text,
-            since: now,
-            waiting: false,
-        });
+    if state.outbox.len() >= OUTBOX {
+        state.left_out = state.left_out.saturating_add(1);
+        return;
     }
+    let key = key.to_owned();
+    state.outbox.push(Notice {
+        key,
+        level,
+        text,
+        since: now,
+        waiting: false,
+    });
 }
 
 /// A line for `escalations.log`.

@@ -9,8 +9,8 @@ use std::time::Duration;
 use crate::clock::Time;
 use crate::deck::processes::maybe_alive;
 use crate::model::{Level, Profile, Session, SessionId, Sight, Status};
-use crate::state::State;
-use crate::telling::{Kind, keep, resolve};
+use crate::state::{Memory, State};
+use crate::telling::{Kind, is_open, keep, resolve};
 
 /// Deaths within this long of each other are one episode: long enough for a
 /// poll and a restart in between.
@@ -25,24 +25,26 @@ pub fn book(
     sight: &Sight,
     now: Time,
 ) {
-    let counts = |row: &&&Session| !row.archived && row.status != Status::Stopped;
-    let watched: Vec<&&Session> = critical.iter().filter(counts).collect();
-    let ran = |row: &Session| state.sessions.get(&row.id).is_some_and(|m| m.ran);
-    let dead: Vec<&&&Session> = watched
+    let ran = |row: &Session| state.sessions.get(&row.id).filter(|m| m.ran);
+    let watched: Vec<&&Session> = critical
         .iter()
-        .filter(|row| row.status == Status::Error && ran(row))
+        .filter(|row| !row.archived && row.status != Status::Stopped && ran(row).is_some())
         .collect();
-    let mismatched = dead
+    let mismatched = watched
         .iter()
-        .filter(|row| agent_lives(sight, &row.id))
+        .filter(|row| row.status == Status::Error && agent_lives(sight, &row.id))
         .count();
     // Died just now, or so lately that a restart has already been tried.
     let lately = |at: Option<Time>| at.is_some_and(|at| now.since(at) < TOGETHER);
-    let died = |row: &&&&Session| {
-        let memory = state.sessions.get(&row.id).filter(|m| m.ran);
-        memory.is_some_and(|m| lately(m.dead_since) || lately(m.attempt.as_ref().map(|a| a.at)))
+    let died = |row: &Session| {
+        let tried = |m: &Memory| lately(m.attempt.as_ref().map(|a| a.at));
+        ran(row).is_some_and(|m| lately(m.dead_since) || tried(m))
     };
-    let count = watched.iter().filter(died).count();
+    let count = watched.iter().filter(|row| died(row)).count();
+    let alive = watched
+        .iter()
+        .filter(|row| row.status.is_alive() && !died(row))
+        .count();
     let subject = profile.as_str();
     if mismatched >= 2 {
         let text = format!(
@@ -54,7 +56,7 @@ pub fn book(
     } else {
         let text = format!("profile {profile} is seen as it is again");
         resolve(state, Kind::Eyes, subject, &text, now);
-        if count >= 2 && count == watched.len() {
+        if count >= 2 && alive == 0 {
             let error = |r: &&Session| !r.archived && r.status == Status::Error;
             let total = rows.iter().filter(error).count().max(count);
             let text = format!(
@@ -64,11 +66,17 @@ pub fn book(
             keep(state, Kind::MassDeath, subject, Level::Critical, &text, now);
         }
     }
-    if watched.iter().all(|row| row.status.is_alive()) {
-        let text = format!(
-            "all {} critical sessions of profile {profile} are back",
-            watched.len()
-        );
+    // One that has an episode of its own is spoken of there.
+    let own = |row: &Session| {
+        let kinds = [Kind::Down, Kind::Auth, Kind::Mismatch];
+        kinds
+            .iter()
+            .any(|kind| is_open(state, *kind, row.id.as_str()))
+    };
+    let back = watched.iter().filter(|row| row.status.is_alive()).count();
+    if watched.iter().all(|row| row.status.is_alive() || own(row)) {
+        let all = watched.len();
+        let text = format!("{back} of {all} critical sessions of profile {profile} are back");
         resolve(state, Kind::MassDeath, subject, &text, now);
     }
 }

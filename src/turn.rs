@@ -20,6 +20,8 @@ use crate::{guard, refusal, report};
 /// A critical session that reads dead and is refused this long is told
 /// (DESIGN 1.1).
 const REFUSED_TOLD: Duration = Duration::from_secs(600);
+/// A list older than this may not know of an archive or a stop (contract 5.6).
+const FRESH: Duration = Duration::from_secs(1);
 /// A pause file older than this is mentioned (DESIGN 2.3).
 const PAUSE_FORGOTTEN: Duration = Duration::from_secs(86_400);
 /// Cheap passes over the processes after a restart or a `SessionStart` record,
@@ -102,7 +104,14 @@ fn requests<W: World>(watch: &mut Watch, world: &mut W) {
     if watch.rules.dry_run {
         return;
     }
+    let now = world.now();
     for id in watch.flags.clear.clone() {
+        if let Err(why) = world.take_clear(&id) {
+            let text = format!("the request clear/{id} cannot be taken away, so it waits: {why}");
+            let (kind, level) = (Kind::Setup, Level::Warning);
+            telling::keep(&mut watch.state, kind, id.as_str(), level, &text, now);
+            continue;
+        }
         let found = outcome::clear(&mut watch.state, &id);
         let sentence = if found {
             "its failures are forgotten, as asked by the clear file"
@@ -110,21 +119,60 @@ fn requests<W: World>(watch: &mut Watch, world: &mut W) {
             "asked for by a clear file, but nothing is known of it"
         };
         world.note(Level::Info, id.as_str(), sentence);
-        world.clear_done(&id);
+    }
+    match watch.flags.trouble.clone() {
+        Some(why) => {
+            let text = format!("nothing is restarted, since anybody may be held: {why}");
+            telling::keep(
+                &mut watch.state,
+                Kind::Setup,
+                "hold",
+                Level::Critical,
+                &text,
+                now,
+            );
+        }
+        None => {
+            let text = "the hold folder can be read again";
+            telling::resolve(&mut watch.state, Kind::Setup, "hold", text, now);
+        }
     }
 }
 
 /// Lists every profile and books what is seen.
 fn observe<W: World>(watch: &mut Watch, world: &mut W) {
+    let now = world.now();
     let profiles = match world.profiles() {
         Ok(profiles) => profiles,
         Err(why) => {
-            world.detail("profiles", &why.to_string());
             watch.keep_hinted(None);
+            for profile in watch.rules.wanted.clone() {
+                no_list(watch, world, &profile, &why, now);
+            }
             return;
         }
     };
     watch.decks.retain(|deck| profiles.contains(&deck.profile));
+    for profile in watch
+        .rules
+        .wanted
+        .iter()
+        .filter(|wanted| !profiles.contains(wanted))
+    {
+        remember::answers_again(&mut watch.state, profile, now);
+    }
+    for profile in watch
+        .state
+        .profiles
+        .iter()
+        .map(|p| p.name.clone())
+        .collect::<Vec<_>>()
+    {
+        if !profiles.contains(&profile) {
+            let news = remember::unwatched(&mut watch.state, &profile, now);
+            write_news(watch, world, news);
+        }
+    }
     watch.sight = world.processes(Scope::Panes);
     for profile in profiles {
         if !world.leaving() {
@@ -136,13 +184,16 @@ fn observe<W: World>(watch: &mut Watch, world: &mut W) {
 fn observe_one<W: World>(watch: &mut Watch, world: &mut W, profile: &Profile) {
     let answer = world.list(profile);
     let now = world.now();
-    let rows = match answer {
-        Ok(rows) => rows,
+    let rows: Vec<Session> = match answer {
+        // A row that is on its way from one profile to another belongs to the
+        // one that had it, as long as that one lists it too.
+        Ok(rows) => rows
+            .into_iter()
+            .filter(|row| !watch.belongs_elsewhere(row))
+            .collect(),
         Err(why) => {
             watch.keep_hinted(Some(profile));
-            for note in remember::no_list(&mut watch.state, profile, &why, now) {
-                world.note(note.level, &note.subject, &note.sentence);
-            }
+            no_list(watch, world, profile, &why, now);
             return;
         }
     };
@@ -173,12 +224,24 @@ fn observe_one<W: World>(watch: &mut Watch, world: &mut W, profile: &Profile) {
     }
 }
 
+fn no_list<W: World>(
+    watch: &mut Watch,
+    world: &mut W,
+    profile: &Profile,
+    why: &NoAnswer,
+    now: Time,
+) {
+    for note in remember::no_list(&mut watch.state, profile, why, now) {
+        world.note(note.level, &note.subject, &note.sentence);
+    }
+}
+
 /// Plans looks at what reads dead; the others need none.
 fn plan(watch: &mut Watch, profile: &Profile, rows: Vec<Session>, now: Time) {
     let dead: Vec<SessionId> = restart::wishes(&rows, &watch.flags)
         .map(|row| row.id.clone())
         .collect();
-    watch.take_rows(profile, rows);
+    watch.take_rows(profile, rows, now);
     let sessions = &watch.state.sessions;
     let elsewhere = |id: &SessionId| sessions.get(id).is_some_and(|m| m.profile != *profile);
     watch
@@ -260,15 +323,16 @@ fn consider<W: World>(watch: &mut Watch, world: &mut W, id: &SessionId) {
 }
 
 /// The session's row in a list of this moment.
-fn listed_now<W: World>(world: &mut W, row: &Session) -> Result<Session, NoAnswer> {
+fn listed_now<W: World>(watch: &Watch, world: &mut W, row: &Session) -> Result<Session, NoAnswer> {
+    let still =
+        |listed: &Session| listed.id == row.id && restart::is_critical(listed, &watch.flags);
     let rows = world.list(&row.profile)?;
-    rows.into_iter()
-        .find(|listed| listed.id == row.id)
-        .ok_or(NoAnswer::NotFound)
+    rows.into_iter().find(still).ok_or(NoAnswer::NotFound)
 }
 
 /// Looks as far as it takes to judge.
 fn examine<W: World>(watch: &Watch, world: &mut W, row: &Session) -> Finding {
+    let now = world.now();
     let before = world.processes(Scope::All);
     let planned = watch.planned(&row.id);
     let Some(memory) = watch.state.sessions.get(&row.id) else {
@@ -292,12 +356,14 @@ fn examine<W: World>(watch: &Watch, world: &mut W, row: &Session) -> Finding {
         first: planned.and_then(|p| p.first.clone()),
         witnessed: planned.is_some_and(|p| p.witnessed),
         life_seen: watch.life_seen(),
+        own: watch.state.running_pids().collect(),
+        stale: planned.is_none_or(|p| !p.hinted) && watch.list_age(&row.profile, now) > FRESH,
     };
     loop {
         match restart::judge(&look, world.now()) {
             Finding::AskShow => look.shown = Some(world.show(&row.profile, &row.id)),
             Finding::AskPane => look.pane = Some(world.pane(&row.profile, &row.id)),
-            Finding::AskList => look.listed = Some(listed_now(world, row)),
+            Finding::AskList => look.listed = Some(listed_now(watch, world, row)),
             Finding::AskProcesses => {
                 look.traces = world.traces(&row.profile, &row.id);
                 look.after = Some(world.processes(Scope::All));

@@ -29,6 +29,8 @@ pub struct Rules {
     pub dry_run: bool,
     /// Through which eyes this run looks.
     pub eyes: Life,
+    /// Profiles that are to be watched; `all profiles` where they are not named.
+    pub wanted: Vec<Profile>,
 }
 
 /// A watchdog between two turns.
@@ -63,6 +65,8 @@ pub struct Deck {
     pub profile: Profile,
     /// Its rows.
     pub rows: Vec<Session>,
+    /// When it was listed.
+    pub listed: Time,
 }
 
 /// A look that is planned.
@@ -137,14 +141,29 @@ impl Watch {
     }
 
     /// Takes a good list in.
-    pub fn take_rows(&mut self, profile: &Profile, rows: Vec<Session>) {
-        match self.decks.iter_mut().find(|deck| deck.profile == *profile) {
-            Some(deck) => deck.rows = rows,
-            None => self.decks.push(Deck {
-                profile: profile.clone(),
-                rows,
-            }),
-        }
+    pub fn take_rows(&mut self, profile: &Profile, rows: Vec<Session>, listed: Time) {
+        let profile = profile.clone();
+        self.decks.retain(|deck| deck.profile != profile);
+        self.decks.push(Deck {
+            profile,
+            rows,
+            listed,
+        });
+    }
+
+    /// How old the last good list of a profile is.
+    pub fn list_age(&self, profile: &Profile, now: Time) -> Duration {
+        let deck = self.decks.iter().find(|deck| deck.profile == *profile);
+        now.since(deck.map_or(Time(0), |deck| deck.listed))
+    }
+
+    /// Whether another watched profile, the one that it is remembered in, lists
+    /// a session too.
+    pub fn belongs_elsewhere(&self, row: &Session) -> bool {
+        let Some(memory) = self.state.sessions.get(&row.id) else {
+            return false;
+        };
+        memory.profile != row.profile && self.rows(&memory.profile).iter().any(|r| r.id == row.id)
     }
 
     /// The look that is planned at a session.

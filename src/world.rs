@@ -90,8 +90,11 @@ pub trait World {
     /// The user's flag files.
     fn flags(&mut self) -> Flags;
 
-    /// Removes the request file `clear/<id>` after it was carried out.
-    fn clear_done(&mut self, id: &SessionId);
+    /// Takes the request file `clear/<id>` away.
+    ///
+    /// # Errors
+    /// When it stays: the request would be met again and again.
+    fn take_clear(&mut self, id: &SessionId) -> Result<(), String>;
 
     /// Starts `session restart`. Consumes the permit: no other door leads here.
     ///

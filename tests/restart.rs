@@ -11,7 +11,7 @@ use common::{Deck, now, recording, write};
 use rustix::process::Signal;
 use scene::{
     Interface, acts, count, flag, impatient, no_flag, pane, records, restart, revival, show, spent,
-    story, turns,
+    story, turns, watching,
 };
 
 /// What `restart.log` says of a restart that worked.
@@ -28,7 +28,7 @@ fn with_agents() -> Deck {
 fn critical_by_title_prefix() {
     let deck = with_agents();
     let id = deck.row("conductor-ops").dead().add();
-    let mut daemon = deck.daemon();
+    let mut daemon = watching(&deck);
     daemon.wait_for_line("watchdog.log", "restart: done");
     turns(&deck, &daemon, 3);
     assert!(daemon.stop().success());
@@ -45,7 +45,7 @@ fn critical_by_group() {
     let ids = groups.map(|group| deck.row("plain").group(group).dead().add());
     let mut critical = ids[..3].to_vec();
     critical.sort();
-    let daemon = deck.daemon();
+    let daemon = watching(&deck);
     deck.wait("three restarts", || {
         (count(&deck, "restart.log", &["\"done\""]) == 3).then_some(())
     });
@@ -90,7 +90,7 @@ fn critical_by_opt_in_file() {
     let worker = deck.row("worker").dead().add();
     let other = deck.row("other").add();
     flag(&deck, "autorestart", &other);
-    let daemon = deck.daemon();
+    let daemon = watching(&deck);
     turns(&deck, &daemon, 2);
     assert_eq!(acts(&deck), [""; 0]);
     flag(&deck, "autorestart", &worker);
@@ -124,7 +124,7 @@ fn title_equal_to_an_id() {
     let deck = impatient();
     let id = deck.row("conductor-ops").dead().add();
     let other = deck.row(&id).add();
-    let daemon = deck.daemon();
+    let daemon = watching(&deck);
     let line = daemon.wait_for_line("watchdog.log", "not restarted");
     assert!(line.contains(&format!("session {other} answers")), "{line}");
     turns(&deck, &daemon, 3);
@@ -140,7 +140,7 @@ fn confusion_escalates() {
     let id = deck.row("conductor-ops").dead().add();
     let answer = recording("show-ambiguous.json");
     deck.trap("restart").stdout(answer).exit(1).set();
-    let daemon = deck.daemon();
+    let daemon = watching(&deck);
     deck.wait_for_call(|call| call.program == "escalate.sh");
     turns(&deck, &daemon, 3);
     let mut acts = acts(&deck);
@@ -216,7 +216,7 @@ fn somebody_else_is_restarting() {
     let id = deck.row("conductor-ops").dead().add();
     let lock = deck.file(format!("locks/instance-spawn-{id}.lock"));
     write(&lock, std::process::id().to_string());
-    let daemon = deck.daemon();
+    let daemon = watching(&deck);
     let line = daemon.wait_for_line("watchdog.log", "not restarted (spawn-lock)");
     assert!(
         line.contains(&format!("process {} holds", std::process::id())),
@@ -244,7 +244,7 @@ fn one_bad_answer_does_not_spread() {
     others.sort();
     others.iter().for_each(|id| flag(&deck, "autorestart", id));
     deck.trap_for("show", &first).stdout("{\"id\": \"x").set();
-    let daemon = deck.daemon();
+    let daemon = watching(&deck);
     deck.wait("two restarts", || {
         (count(&deck, "restart.log", &["\"done\""]) == 2).then_some(())
     });
@@ -276,7 +276,7 @@ fn beside_the_terminal_interface_two_looks_must_agree() {
     let deck = with_agents();
     let _interface = Interface::open(&deck);
     let id = deck.row("conductor-ops").dead().add();
-    let daemon = deck.daemon();
+    let daemon = watching(&deck);
     daemon.wait_for_line("watchdog.log", "restart: done");
     let calls = deck.ledger();
     let looks: Vec<u64> = calls
@@ -295,7 +295,7 @@ fn a_stop_in_the_terminal_interface_is_no_death() {
     let deck = with_agents();
     let _interface = Interface::open(&deck);
     let id = deck.row("conductor-ops").add();
-    let daemon = deck.daemon();
+    let daemon = watching(&deck);
     turns(&deck, &daemon, 1);
     // The user stops it there: tmux goes first, the status is saved later.
     deck.unset(&id, "pane");
@@ -334,7 +334,7 @@ fn only_these_commands() {
         .dead()
         .file("auth_hold", "{\"reason\":\"401\"}")
         .add();
-    let daemon = deck.daemon();
+    let daemon = watching(&deck);
     deck.wait_for_call(|call| call.is("session restart", &dead[1]));
     deck.wait_for_call(|call| call.is("session show", &held));
     turns(&deck, &daemon, 3);

@@ -11,7 +11,7 @@ use std::time::Duration;
 use super::cause::{Cause, Refusal};
 use crate::clock::{Time, spoken};
 use crate::deck::processes::{
-    alive_beside_shell, bare_shell, deck_commands, maybe_alive, pane_process,
+    alive_beside_shell, bare_shell, deck_commands, maybe_alive, pane_process, server_of,
 };
 use crate::model::{
     Flags, NoAnswer, Pane, Process, Profile, Session, Shown, Sight, Status, Substate, Traces,
@@ -20,8 +20,11 @@ use crate::state::{Memory, State};
 
 /// A session younger than this is left alone (the manual: 60 s).
 pub const YOUNG: Duration = Duration::from_secs(60);
-/// Between two looks that have to agree while the terminal UI runs (DESIGN 3.2).
-const UI_CONFIRM: Duration = Duration::from_secs(1);
+/// Between two looks that have to agree while the terminal UI runs. DESIGN 3.2
+/// asks for one second at least; but when another process has touched the
+/// database, the interface drops what it was saving, and a stop is only stored
+/// by its next sweep, 2 s later or more.
+const UI_CONFIRM: Duration = Duration::from_secs(6);
 /// While somebody writes the database it is looked at again after this: nearly
 /// always a matter of milliseconds.
 const BUSY_AGAIN: Duration = Duration::from_millis(300);
@@ -58,6 +61,10 @@ pub struct Look<'a> {
     pub blind: Option<String>,
     /// Life was seen through these eyes since boot.
     pub life_seen: bool,
+    /// The list is no longer fresh.
+    pub stale: bool,
+    /// Commands of ours that still run; the guard knows them.
+    pub own: Vec<u32>,
 }
 
 /// The first of two looks that have to agree.
@@ -172,17 +179,19 @@ fn outside(look: &Look, sight: &Sight, now: Time) -> Option<Refusal> {
         return Some(living(pid, &why));
     }
     let refusal = young(look, now).or_else(|| locked(look, now));
-    refusal.or_else(|| others(table, now))
+    refusal.or_else(|| others(look, table, now))
 }
 
 /// Other programs are at it.
-fn others(table: &[Process], now: Time) -> Option<Refusal> {
+fn others(look: &Look, table: &[Process], now: Time) -> Option<Refusal> {
     let activity = deck_commands(table);
     if let Some(pid) = activity.watchdog {
         let sentence = format!("agent-deck's Python watchdog runs too (process {pid}); end one");
         return Some(refuse(Cause::OtherWatchdog, sentence, None));
     }
-    let (pid, verb) = activity.changing.into_iter().next()?;
+    let parent = |pid| table.iter().find(|p| p.pid == pid).map_or(0, |p| p.parent);
+    let own = |pid: u32| look.own.contains(&pid) || look.own.contains(&parent(pid));
+    let (pid, verb) = activity.changing.into_iter().find(|(pid, _)| !own(*pid))?;
     let sentence = format!("agent-deck {verb} runs (process {pid})");
     let again = Some(now.plus(PANE_CONFIRM));
     Some(refuse(Cause::OtherCommand, sentence, again))
@@ -380,18 +389,19 @@ fn confirmed(look: &Look, shown: &Shown, pane: &Pane, sight: &Sight, now: Time) 
         }
         Pane::Stands(_) | Pane::Gone => ui.then_some(UI_CONFIRM),
     };
-    let Some(wait) = wait else {
-        return Finding::Dead(evidence);
-    };
     let (at, pane) = (now, pane.clone());
-    match second_look(look, FirstLook { at, pane }, wait, evidence) {
-        Finding::Dead(evidence) if ui => still_listed(look, evidence),
+    let finding = match wait {
+        Some(wait) => second_look(look, FirstLook { at, pane }, wait, evidence),
+        None => Finding::Dead(evidence),
+    };
+    match finding {
+        Finding::Dead(evidence) if ui || look.stale => still_listed(look, evidence),
         other => other,
     }
 }
 
-/// The user interface archives without a word in `show`, and before it stops:
-/// a list of this moment has the last word.
+/// `show` has no word for archived, and the user interface archives before it
+/// stops: a list of this moment has the last word.
 fn still_listed(look: &Look, evidence: String) -> Finding {
     match &look.listed {
         None => Finding::AskList,
@@ -427,11 +437,21 @@ fn second_look(look: &Look, this: FirstLook, wait: Duration, evidence: String) -
     Finding::Dead(evidence)
 }
 
+/// Whether somebody's terminal holds a process that does not let itself be looked into.
+fn hides_a_pane(table: &[Process]) -> bool {
+    table
+        .iter()
+        .any(|p| p.opaque && server_of(table, p).is_some())
+}
+
 /// Whether no pane process of it is to be found, where processes can be seen.
 fn ended(look: &Look, sight: &Sight) -> bool {
     match sight {
-        Sight::Seen(table) => pane_process(table, &look.row.id).is_none(),
-        Sight::Blind(_) => look.witnessed,
+        Sight::Seen(table) if look.blind.is_none() && !hides_a_pane(table) => {
+            pane_process(table, &look.row.id).is_none()
+        }
+        // What cannot be looked into proves nothing.
+        Sight::Seen(_) | Sight::Blind(_) => look.witnessed,
     }
 }
 

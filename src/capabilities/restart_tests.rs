@@ -23,6 +23,7 @@ struct Case {
     table: Vec<Process>,
     blind: Option<String>,
     life_seen: bool,
+    stale: bool,
     witnessed: bool,
     first: Option<FirstLook>,
     listed: Result<Session, NoAnswer>,
@@ -67,6 +68,7 @@ fn dead() -> Case {
         table: vec![process(100, 1, "tmux: server", "tmux new-session")],
         blind: None,
         life_seen: true,
+        stale: false,
         witnessed: false,
         first: None,
     }
@@ -120,6 +122,8 @@ fn finding(case: &Case) -> Finding {
         witnessed: case.witnessed,
         blind: case.blind.clone(),
         life_seen: case.life_seen,
+        stale: case.stale,
+        own: vec![555],
     };
     loop {
         match judge(&look, NOW) {
@@ -358,13 +362,13 @@ fn while_the_terminal_ui_runs_a_second_look_must_agree() {
         ..ui.clone()
     };
     assert!(matches!(
-        finding(&looked(NOW.minus(Duration::from_millis(999)))),
+        finding(&looked(NOW.minus(Duration::from_millis(5999)))),
         Finding::LookAgain(..)
     ));
-    assert!(is_dead(&looked(ago(1))));
+    assert!(is_dead(&looked(ago(6))));
     // A list of that moment has the last word.
     let listed = |change: &dyn Fn(&mut Session)| {
-        let mut case = looked(ago(1));
+        let mut case = looked(ago(6));
         change(case.listed.as_mut().unwrap());
         cause(&case)
     };
@@ -379,7 +383,7 @@ fn while_the_terminal_ui_runs_a_second_look_must_agree() {
     );
     let gone = Case {
         listed: Err(NoAnswer::NotFound),
-        ..looked(ago(1))
+        ..looked(ago(6))
     };
     assert_eq!(cause(&gone), Some(Cause::NoAnswer));
     // A first look of long ago is none.

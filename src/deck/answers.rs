@@ -77,10 +77,29 @@ impl Raw<'_> {
             Some(code) => format!("exit {code}"),
             None => "ended by a signal".to_owned(),
         };
-        let told = [self.stderr, self.stdout].map(|bytes| excerpt(&String::from_utf8_lossy(bytes)));
-        match told.iter().find(|text| !text.is_empty()) {
-            Some(text) => format!("{how}: {text}"),
-            None => format!("{how}, no output"),
+        let complaint = excerpt(&String::from_utf8_lossy(self.stderr));
+        match (self.plain_error(), complaint.is_empty()) {
+            (_, false) => format!("{how}: {complaint}"),
+            (Some(error), true) => format!("{how}: {error}"),
+            (None, true) if self.stdout.is_empty() => format!("{how}, no output"),
+            (None, true) => format!("{how}, {}", self.unreadable()),
+        }
+    }
+
+    /// A plain text error on standard output (contract 2.2). Nothing else of
+    /// standard output is ever quoted: it may hold what is on a screen.
+    fn plain_error(&self) -> Option<String> {
+        let text = self.text();
+        let line = text.lines().next()?;
+        line.starts_with("Error: ").then(|| excerpt(line))
+    }
+
+    /// What standard output is, without a word of it.
+    fn unreadable(&self) -> String {
+        let bytes = self.stdout.len();
+        match serde_json::from_slice::<Value>(self.stdout) {
+            Ok(_) => format!("{bytes} bytes of JSON that are no such answer"),
+            Err(e) => format!("{bytes} bytes that are no JSON from line {} on", e.line()),
         }
     }
 
@@ -99,7 +118,7 @@ impl Raw<'_> {
         }
         match self.code {
             Some(0) if self.stdout.is_empty() => NoAnswer::Garbage("nothing".to_owned()),
-            Some(0) => NoAnswer::Garbage(excerpt(&self.text())),
+            Some(0) => NoAnswer::Garbage(self.unreadable()),
             Some(_) | None => NoAnswer::Failed(self.in_words()),
         }
     }

@@ -38,12 +38,11 @@ const GLANCE: Duration = Duration::from_millis(100);
 const DEATH_MAX: Duration = Duration::from_secs(2);
 
 /// Variables that children do not get, beside those that begin as [`PRIVATE_PREFIXES`] say.
-const PRIVATE: [&str; 8] = [
+const PRIVATE: [&str; 7] = [
     "TMUX",
     "TMUX_PANE",
     "CLAUDE_CONFIG_DIR",
     "CLAUDECODE",
-    "TELEGRAM_STATE_DIR",
     "NOTIFY_SOCKET",
     "INVOCATION_ID",
     "JOURNAL_STREAM",
@@ -51,8 +50,8 @@ const PRIVATE: [&str; 8] = [
 
 const PRIVATE_PREFIXES: [&str; 2] = ["AGENTDECK_", "WATCHDOG_"];
 
-/// Only for whoever is told to keep it.
-const TOKEN: &str = "TELEGRAM_BOT_TOKEN";
+/// The bot's token and where it lies: only for whoever is told to keep them.
+const TOKEN: [&str; 2] = ["TELEGRAM_BOT_TOKEN", "TELEGRAM_STATE_DIR"];
 
 /// Where programs are, should PATH not say so (cron, launchd): agent-deck needs tmux.
 #[cfg(not(target_os = "macos"))]
@@ -443,7 +442,7 @@ fn is_private(name: &OsStr, keep_token: bool) -> bool {
         || PRIVATE_PREFIXES
             .iter()
             .any(|prefix| name.starts_with(prefix.as_bytes()))
-        || (name == TOKEN.as_bytes() && !keep_token)
+        || (!keep_token && TOKEN.iter().any(|token| token.as_bytes() == name))
 }
 
 /// Tells a program that cannot be run from a machine that is full.

@@ -48,6 +48,7 @@ pub fn read(folder: &Path, clock: &Clock) -> Flags {
         autorestart: ids(&folder.join(AUTORESTART)).unwrap_or_default(),
         clear: ids(&folder.join(CLEAR)).unwrap_or_default(),
         hold: Vec::new(),
+        trouble: None,
         pause: pause(&folder.join(PAUSE), clock, &in_force),
     };
     let hold = folder.join(HOLD);
@@ -56,7 +57,8 @@ pub fn read(folder: &Path, clock: &Clock) -> Flags {
             let held = |id: SessionId| Some((id.clone(), in_force(&hold.join(id.as_str()))?));
             flags.hold = ids.into_iter().filter_map(held).collect();
         }
-        Err(_) => {
+        Err(why) => {
+            flags.trouble = Some(format!("{}: {why}", hold.display()));
             flags.pause.get_or_insert(Pause {
                 since: now,
                 until: None,

@@ -65,7 +65,7 @@ impl Escalation {
         };
         match exec::start(&call) {
             Ok(running) => self.running = Some(running),
-            Err(why) => self.outcome = Some(Sent::Refused(String::from(why))),
+            Err(why) => self.outcome = Some(meaning(&End::from(why))),
         }
     }
 
@@ -98,8 +98,9 @@ fn meaning(end: &End) -> Sent {
         End::Exited { code: None, .. } => {
             Sent::Refused("escalate.sh: ended by a signal".to_owned())
         }
-        End::Late => Sent::TryAgain(Duration::ZERO),
-        End::NoProgram(why) | End::NoProcess(why) => Sent::Refused(why.clone()),
+        End::Late => Sent::Refused("escalate.sh: ended at its deadline, perhaps sent".to_owned()),
+        End::NoProgram(why) => Sent::Refused(why.clone()),
+        End::NoProcess(_) => Sent::TryAgain(Duration::ZERO),
     }
 }
 

@@ -9,7 +9,7 @@ use std::time::Duration;
 use crate::cli::Mode;
 use crate::clock::{Clock, Time};
 use crate::config::Settings;
-use crate::deck::answers::{self, Raw};
+use crate::deck::answers::{self, ProfileRow, Raw};
 use crate::deck::argv::{self, LIST_DEADLINE, READ_DEADLINE, RESTART_DEADLINE};
 use crate::deck::places::Roots;
 use crate::deck::{database, hooks, processes};
@@ -154,6 +154,15 @@ impl Machine {
         Time(self.clock.reading().wall)
     }
 
+    fn list_profiles(&mut self) -> Result<Vec<ProfileRow>, NoAnswer> {
+        let (code, stdout, stderr) = self.ask(&argv::profiles(), READ_DEADLINE, ANSWER_MOST)?;
+        answers::profiles(&Raw {
+            code,
+            stdout: &stdout,
+            stderr: &stderr,
+        })
+    }
+
     /// Runs a reading command of agent-deck to its end.
     fn ask(
         &mut self,
@@ -210,13 +219,13 @@ impl World for Machine {
     fn profiles(&mut self) -> Result<Vec<Profile>, NoAnswer> {
         let now = self.clock.now();
         if self.profiles.must_ask(&self.roots, now) {
-            let (code, stdout, stderr) = self.ask(&argv::profiles(), READ_DEADLINE, ANSWER_MOST)?;
-            let rows = answers::profiles(&Raw {
-                code,
-                stdout: &stdout,
-                stderr: &stderr,
-            })?;
-            self.profiles.answered(rows, now);
+            match self.list_profiles() {
+                Ok(rows) => self.profiles.answered(rows),
+                Err(why) if self.profiles.is_known() => {
+                    self.detail("profiles", &format!("asked again later: {why}"));
+                }
+                Err(why) => return Err(why),
+            }
         }
         let keep_locks = !self.mode.dry_run;
         let (watched, news) = self.profiles.watched(&self.roots, keep_locks);
@@ -279,7 +288,13 @@ impl World for Machine {
     }
 
     fn processes(&mut self, scope: Scope) -> Sight {
-        processes::look(scope, self.clock.now(), self.clock.reading().boot)
+        let mut sight = processes::look(scope, self.clock.now(), self.clock.reading().boot);
+        if let (Scope::All, Sight::Seen(table), Ok(program)) =
+            (scope, &mut sight, self.program.find())
+        {
+            processes::mark_known_as(table, &program);
+        }
+        sight
     }
 
     fn traces(&mut self, profile: &Profile, id: &SessionId) -> Traces {
@@ -308,8 +323,8 @@ impl World for Machine {
         flags::read(&self.folder, &self.clock)
     }
 
-    fn clear_done(&mut self, id: &SessionId) {
-        let _ = flags::clear_done(&self.folder, id);
+    fn take_clear(&mut self, id: &SessionId) -> Result<(), String> {
+        flags::clear_done(&self.folder, id).map_err(|e| e.to_string())
     }
 
     fn begin_restart(&mut self, permit: Permit) -> Result<ProcessMark, String> {

@@ -26,6 +26,8 @@ pub struct Process {
     pub instance: Option<String>,
     /// `CLAUDECODE` in its environment: it was started by an agent.
     pub inside_agent: bool,
+    /// Its environment did not let itself be read.
+    pub opaque: bool,
     /// It is agent-deck (or its Python watchdog), and its `HOME` is another one
     /// than ours: it works on another deck.
     pub elsewhere: bool,

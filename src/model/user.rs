@@ -19,6 +19,8 @@ pub struct Flags {
     pub pause: Option<Pause>,
     /// `clear/<id>`: requests to forget a session's failures.
     pub clear: Vec<SessionId>,
+    /// Why some flags cannot be read; it counts as a pause then.
+    pub trouble: Option<String>,
 }
 
 /// The `pause` file.

@@ -37,6 +37,8 @@ stored! {
         pub episodes: Vec<Episode>,
         /// Messages that wait to be told.
         pub outbox: Vec<Notice>,
+        /// Messages that found no place there and were not written down yet.
+        pub left_out: u32,
         /// The message that is on its way.
         pub parcel: Option<Parcel>,
         /// When a message last went out.
@@ -133,6 +135,8 @@ stored! {
         pub at: Time,
         /// What was seen before.
         pub evidence: String,
+        /// When its command had answered.
+        pub answered: Option<Time>,
         /// How it ended; `None` while the outcome is not known.
         pub outcome: Option<Outcome>,
         /// Budgets as they were, to give the slot back.
@@ -373,6 +377,13 @@ impl State {
         self.sessions
             .entry(id.clone())
             .or_insert_with(|| Memory::new(profile.clone(), title.to_owned(), spent))
+    }
+
+    /// Our own commands that were begun and not yet seen to end.
+    pub fn running_pids(&self) -> impl Iterator<Item = u32> {
+        self.profiles
+            .iter()
+            .filter_map(|profile| Some(profile.running.as_ref()?.process?.pid))
     }
 
     /// What is known of a profile, if anything is.

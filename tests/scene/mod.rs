@@ -4,13 +4,14 @@
 #![allow(dead_code, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::net::UnixDatagram;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 
 use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::common::{Daemon, Deck, write};
+use crate::common::{Daemon, Deck, PATIENCE, write};
 
 /// A deck whose watchdog polls each second and waits a second between restarts.
 pub fn impatient() -> Deck {
@@ -88,16 +89,31 @@ fn drop_repeated_looks(acts: &mut Vec<String>) {
 }
 
 /// Makes the daemon look at the whole deck so many times; the last of these
-/// turns is complete when this returns.
+/// turns is complete when this returns. Only for one that is [`watching`]: before
+/// that it may not listen to signals yet.
 pub fn turns(deck: &Deck, daemon: &Daemon, times: usize) {
-    // Before it has begun its first one it may not yet listen to signals.
-    deck.wait("the first poll", || (polls(deck) > 0).then_some(()));
     // A turn is complete when the next one has begun.
     for _ in 0..=times {
         let seen = polls(deck);
         daemon.signal(Signal::HUP);
         deck.wait("a poll", || (polls(deck) > seen).then_some(()));
     }
+}
+
+/// Starts the daemon and waits until its first turn is complete: it watches
+/// everything it can watch.
+pub fn watching(deck: &Deck) -> Daemon<'_> {
+    let path = deck.root().join("notify");
+    let manager = UnixDatagram::bind(&path).unwrap();
+    manager.set_read_timeout(Some(PATIENCE)).unwrap();
+    deck.setting("NOTIFY_SOCKET", path.to_str().unwrap());
+    let daemon = deck.daemon();
+    let mut message = [0; 1024];
+    while {
+        let length = manager.recv(&mut message).expect("READY=1 came");
+        &message[..length] != b"READY=1"
+    } {}
+    daemon
 }
 
 /// Polls begun so far, of all profiles.
@@ -154,6 +170,36 @@ pub fn flag(deck: &Deck, folder: &str, name: &str) {
 /// Takes a flag file away.
 pub fn no_flag(deck: &Deck, folder: &str, name: &str) {
     std::fs::remove_file(deck.watchdog_dir().join(folder).join(name)).unwrap();
+}
+
+/// A living agent of a session, seen by its environment, that is not below the
+/// deck's tmux server; ends with this value. Of no certain age: an agent that a
+/// tmux server has started makes its session a young one.
+pub struct Agent(Child);
+
+impl Agent {
+    /// One with these variables and arguments.
+    pub fn start(deck: &Deck, variables: &[(&str, &str)], args: &[&str]) -> Agent {
+        let mut claude = Command::new(deck.file("bin/claude"));
+        claude
+            .args(args)
+            .env_clear()
+            .envs(variables.iter().copied())
+            .stdin(Stdio::piped());
+        Agent(claude.spawn().unwrap())
+    }
+
+    /// The agent of this session.
+    pub fn of(deck: &Deck, id: &str) -> Agent {
+        Agent::start(deck, &[("AGENTDECK_INSTANCE_ID", id)], &[])
+    }
+}
+
+impl Drop for Agent {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
 }
 
 /// A process that is agent-deck's terminal interface, as far as can be seen from

@@ -4,6 +4,8 @@
 //! What is not known to leave sessions alone counts as changing. This file does
 //! not know which profile a command works on.
 
+use std::path::Path;
+
 use super::{base_name, program_at};
 use crate::model::Process;
 
@@ -104,7 +106,28 @@ pub fn is_python_watchdog(process: &Process) -> bool {
             .iter()
             .skip(1)
             .take(2)
-            .any(|arg| base_name(arg) == "watchdog.py")
+            .any(|arg| base_name(arg) == "watchdog.py" && arg.contains("agent-deck"))
+}
+
+/// Marks processes that run agent-deck under another name than its own, such as
+/// `/opt/bin/ad`, if that is how we call it or what that leads to.
+pub fn mark_known_as(table: &mut [Process], program: &Path) {
+    let names: Vec<String> = [Some(program.to_owned()), program.canonicalize().ok()]
+        .into_iter()
+        .flatten()
+        .filter_map(|path| Some(path.file_name()?.to_string_lossy().into_owned()))
+        .collect();
+    for process in table.iter_mut() {
+        let Some(at) = program_at(&process.args) else {
+            continue;
+        };
+        if names
+            .iter()
+            .any(|name| name == base_name(&process.args[at]))
+        {
+            process.name = "agent-deck".to_owned();
+        }
+    }
 }
 
 /// What this user's agent-deck processes are doing. Those whose arguments are
@@ -206,10 +229,22 @@ mod tests {
     }
 
     #[test]
+    fn agent_deck_is_known_by_the_name_that_we_call_it_by() {
+        let mut table = [process("/opt/bin/ad session stop x"), process("/bin/ls -l")];
+        assert!(deck_commands(&table).changing.is_empty());
+        mark_known_as(&mut table, Path::new("/opt/bin/ad"));
+        assert_eq!(deck_commands(&table).changing.len(), 1);
+    }
+
+    #[test]
     fn the_python_watchdog_is_recognised() {
         for (command, found) in [
             ("python3 /home/u/.agent-deck/watchdog/watchdog.py", true),
-            ("/usr/bin/python3.12 -u watchdog.py --once", true),
+            (
+                "/usr/bin/python3.12 -u /src/agent-deck/scripts/watchdog/watchdog.py",
+                true,
+            ),
+            ("python3 /srv/app/watchdog.py", false),
             ("python3 other.py watchdog.log", false),
             ("vim watchdog.py", false),
         ] {

@@ -142,8 +142,7 @@ impl Reader {
             .iter_mut()
             .filter(|f| servers.contains(&f.process.parent))
         {
-            // One that cannot be read stays without a mark.
-            let _ = self.environment(&mut found.process);
+            found.process.opaque = self.environment(&mut found.process).is_err();
         }
     }
 
@@ -155,9 +154,9 @@ impl Reader {
             if let Ok(bytes) = self.file(process.pid, "cmdline", CMDLINE_MOST) {
                 process.args = args(bytes);
             }
-            let result = self.environment(process);
+            process.opaque = self.environment(process).is_err();
             asked += u32::from(process.own);
-            refused += u32::from(process.own && result.is_err());
+            refused += u32::from(process.own && process.opaque);
         }
         if asked > 0 && refused == asked {
             return Err("the environments of this user's processes cannot be read".to_owned());

@@ -1,0 +1,318 @@
+//! Scenarios: what is noticed at once. The poll is five minutes away in all of
+//! them, so that nothing is owed to it; the real binary on the stand-in deck.
+//!
+//! A session whose agent started less than a minute ago is left alone, and no
+//! agent of a test is older. The age of an agent is forgotten while its row is
+//! listed as stopped: so the rows here are, until their agent is to end.
+#![cfg(target_os = "linux")]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod common;
+mod scene;
+
+use std::io::{Read, Write};
+use std::os::unix::fs::symlink;
+use std::os::unix::net::UnixStream;
+use std::time::Duration;
+
+use common::{Daemon, Deck, is_running, now};
+use rustix::process::Signal;
+use scene::{Agent, acts, count, flag, polled_every, polls, revival, story, turns, watching};
+
+/// What `restart.log` says of a restart that worked.
+const WORKED: [&str; 3] = ["attempt", "accepted", "done"];
+
+/// A deck with a tmux server, polled every five minutes.
+fn patient() -> Deck {
+    let deck = polled_every(300);
+    deck.start_tmux();
+    deck
+}
+
+/// A conductor with a living agent of no certain age, which may end now.
+fn of_age(deck: &Deck, title: &str) -> String {
+    let id = deck.row(title).prints("stopped").add();
+    deck.start_agent(&id);
+    id
+}
+
+/// The end of a session without an agent process, by a hook record.
+fn end_by_hook(deck: &Deck, id: &str) {
+    deck.unset(id, "pane");
+    deck.hook(id, "SessionEnd", "dead", now());
+}
+
+/// The one poll of the start was all, and one session came back.
+fn came_back(deck: &Deck, id: &str) {
+    deck.wait_for_line("watchdog.log", &format!("{id}: restart: done"));
+    assert_eq!(acts(deck), revival(id));
+    assert_eq!(story(deck, id), WORKED);
+    assert_eq!(polls(deck), 1);
+    assert!(deck.agent_pid(id).is_some());
+}
+
+#[test]
+fn fast_path_beats_the_poll_when_an_agent_is_killed() {
+    let deck = patient();
+    let id = of_age(&deck, "conductor-ops");
+    let _daemon = watching(&deck);
+    deck.unset(&id, "printed");
+    deck.kill_agent(&id);
+    came_back(&deck, &id);
+}
+
+#[test]
+fn fast_path_beats_the_poll_when_an_agent_ends_by_itself() {
+    let deck = patient();
+    let id = deck.row("conductor-ops").prints("stopped").add();
+    deck.set(&id, "agent_once", "tool exit:2500:0");
+    let agent = deck.start_agent(&id);
+    let _daemon = watching(&deck);
+    if !is_running(agent) {
+        eprintln!("skipped: the machine is too slow to see it alive");
+        return;
+    }
+    deck.unset(&id, "printed");
+    came_back(&deck, &id);
+}
+
+#[test]
+fn fast_path_beats_the_poll_when_tmux_loses_the_session() {
+    let deck = patient();
+    let id = of_age(&deck, "conductor-ops");
+    let _daemon = watching(&deck);
+    deck.unset(&id, "printed");
+    let mut tmux = UnixStream::connect(deck.file("tmux.sock")).unwrap();
+    writeln!(tmux, "stop\tdefault\t{id}").unwrap();
+    tmux.read_to_string(&mut String::new()).unwrap();
+    came_back(&deck, &id);
+}
+
+#[test]
+fn fast_path_beats_the_poll_when_the_tmux_server_ends() {
+    let deck = patient();
+    let mut ids = ["conductor-a", "conductor-b"].map(|title| of_age(&deck, title));
+    ids.sort();
+    let _daemon = watching(&deck);
+    ids.iter().for_each(|id| deck.unset(id, "printed"));
+    deck.kill_tmux();
+    deck.wait("two restarts", || {
+        (count(&deck, "restart.log", &["\"done\""]) == 2).then_some(())
+    });
+    for id in &ids {
+        assert_eq!(story(&deck, id).last().unwrap(), "done");
+    }
+    let acts = acts(&deck);
+    let mut changing: Vec<&String> = acts.iter().filter(|act| act.contains("restart")).collect();
+    changing.sort();
+    assert_eq!(changing, [&revival(&ids[0])[2], &revival(&ids[1])[2]]);
+}
+
+#[test]
+#[ignore = "takes 65 s: three agents have to get older than a minute"]
+fn fast_path_for_agents_that_are_older_than_a_minute() {
+    let decks = [patient(), patient(), patient()];
+    let ids: Vec<String> = decks
+        .iter()
+        .map(|deck| deck.row("conductor-ops").add())
+        .collect();
+    for (deck, id) in decks.iter().zip(&ids) {
+        deck.start_agent(id);
+    }
+    let _daemons: Vec<Daemon> = decks.iter().map(watching).collect();
+    std::thread::sleep(Duration::from_secs(62));
+    decks[0].kill_agent(&ids[0]);
+    let mut tmux = UnixStream::connect(decks[1].file("tmux.sock")).unwrap();
+    writeln!(tmux, "stop\tdefault\t{}", ids[1]).unwrap();
+    decks[2].kill_tmux();
+    for (deck, id) in decks.iter().zip(&ids) {
+        deck.wait_for_line("watchdog.log", &format!("{id}: restart: done"));
+        assert_eq!(acts(deck), revival(id));
+    }
+    let polls = [0, 1].map(|n| polls(&decks[n]));
+    assert_eq!(polls, [1, 1]);
+}
+
+#[test]
+fn a_dead_record_beside_a_living_agent_restarts_nobody() {
+    let deck = patient();
+    let id = deck.row("conductor-ops").add();
+    let other = deck.row("conductor-web").add();
+    let _agent = Agent::of(&deck, &id);
+    let daemon = watching(&deck);
+    // As `/clear` writes them.
+    deck.hook(&id, "SessionEnd", "dead", now());
+    end_by_hook(&deck, &other);
+    came_back(&deck, &other);
+    turns(&deck, &daemon, 2);
+    assert_eq!(deck.get(&id, "status").as_deref(), Some("waiting"));
+    deck.hook(&id, "SessionStart", "waiting", now());
+    turns(&deck, &daemon, 2);
+    assert_eq!(acts(&deck), revival(&other));
+}
+
+#[test]
+fn a_second_hint_while_a_restart_runs_is_served_after_it() {
+    let deck = patient();
+    let [first, second] = ["conductor-a", "conductor-b"].map(|title| deck.row(title).add());
+    deck.trap_for("restart", &first)
+        .delay(Duration::from_secs(2))
+        .set();
+    let _daemon = watching(&deck);
+    end_by_hook(&deck, &first);
+    deck.wait_for_call(|call| call.is("session restart", &first));
+    end_by_hook(&deck, &second);
+    let next = deck.wait_for_call(|call| call.is("session restart", &second));
+    let ended = deck.ended();
+    let (_, code, end) = ended
+        .iter()
+        .find(|(call, ..)| call.is("session restart", &first))
+        .unwrap();
+    assert_eq!(*code, 0);
+    assert!(next.at >= *end, "{} {end}", next.at);
+    deck.wait_for_line("watchdog.log", &format!("{second}: restart: done"));
+    assert_eq!(acts(&deck), [revival(&first), revival(&second)].concat());
+    assert_eq!(polls(&deck), 1);
+}
+
+#[test]
+fn process_watch_off_leaves_deaths_to_polling() {
+    let deck = patient();
+    deck.setting("PROCESS_WATCH", "off");
+    let id = of_age(&deck, "conductor-ops");
+    let other = deck.row("conductor-web").add();
+    let daemon = watching(&deck);
+    deck.unset(&id, "printed");
+    deck.kill_agent(&id);
+    deck.wait("its end", || deck.agent_pid(&id).is_none().then_some(()));
+    // Hooks are still heard.
+    end_by_hook(&deck, &other);
+    came_back(&deck, &other);
+    daemon.signal(Signal::HUP);
+    deck.wait_for_line("watchdog.log", &format!("{id}: restart: done"));
+    assert_eq!(acts(&deck), [revival(&other), revival(&id)].concat());
+}
+
+#[test]
+fn a_flag_file_is_seen_at_once() {
+    let deck = patient();
+    let id = deck.row("worker").dead().add();
+    let _daemon = watching(&deck);
+    flag(&deck, "autorestart", &id);
+    deck.wait_for_line("watchdog.log", &format!("{id}: restart: done"));
+    assert_eq!(acts(&deck), revival(&id));
+}
+
+#[test]
+fn hup_reopens_logs_and_looks_at_once() {
+    let deck = patient();
+    let id = deck.row("conductor-ops").add();
+    let daemon = watching(&deck);
+    let log = deck.watchdog_dir().join("watchdog.log");
+    let rotated = deck.watchdog_dir().join("watchdog.log.old");
+    std::fs::rename(log, &rotated).unwrap();
+    let before = std::fs::read_to_string(&rotated).unwrap();
+    deck.unset(&id, "pane");
+    daemon.signal(Signal::HUP);
+    deck.wait_for_line("watchdog.log", &format!("{id}: restart: done"));
+    assert_eq!(std::fs::read_to_string(&rotated).unwrap(), before);
+    assert_eq!(acts(&deck), revival(&id));
+    assert_eq!(polls(&deck), 2);
+}
+
+#[test]
+fn hooks_directory_comes_and_goes() {
+    let deck = patient();
+    let titles = ["conductor-a", "conductor-b", "conductor-c"];
+    let ids = titles.map(|title| deck.row(title).add());
+    let (hooks, aside) = (deck.file("hooks"), deck.root().join("aside"));
+    std::fs::remove_dir(&hooks).unwrap();
+    // All lists say that all live: no poll can find a death.
+    let all_live = deck.agent_deck(&["-p", "default", "list", "--json"]);
+    deck.trap("list").stdout(all_live.stdout).set();
+    let daemon = watching(&deck);
+    deck.wait_for_line("watchdog.log", "no fast path: hooks are left to polling");
+    // Made later.
+    std::fs::create_dir(&hooks).unwrap();
+    deck.wait_for_line("watchdog.log", "the fast path is back");
+    has_the_fast_path(&deck, &ids[0]);
+    // Swapped by rename.
+    std::fs::create_dir(&aside).unwrap();
+    std::fs::rename(&hooks, deck.root().join("old")).unwrap();
+    std::fs::rename(&aside, &hooks).unwrap();
+    turns(&deck, &daemon, 1);
+    has_the_fast_path(&deck, &ids[1]);
+    // A link that now leads elsewhere.
+    let places = ["first", "second"].map(|name| deck.root().join(name));
+    places
+        .iter()
+        .for_each(|place| std::fs::create_dir(place).unwrap());
+    std::fs::rename(&hooks, deck.root().join("older")).unwrap();
+    symlink(&places[0], &hooks).unwrap();
+    turns(&deck, &daemon, 1);
+    symlink(&places[1], &aside).unwrap();
+    std::fs::rename(&aside, &hooks).unwrap();
+    turns(&deck, &daemon, 1);
+    has_the_fast_path(&deck, &ids[2]);
+    assert_eq!(count(&deck, "watchdog.log", &["no fast path"]), 1);
+    assert_eq!(
+        acts(&deck),
+        ids.iter().flat_map(|id| revival(id)).collect::<Vec<_>>()
+    );
+}
+
+/// A hook record leads to a restart.
+fn has_the_fast_path(deck: &Deck, id: &str) {
+    end_by_hook(deck, id);
+    deck.wait_for_line("watchdog.log", &format!("{id}: restart: done"));
+}
+
+#[test]
+fn hook_rewritten_in_the_same_second() {
+    let deck = patient();
+    let id = deck.row("conductor-ops").add();
+    let _daemon = watching(&deck);
+    let written = now();
+    // Equal in size: the names of these two events are.
+    deck.hook(&id, "PreCompact", "live", written);
+    deck.unset(&id, "pane");
+    deck.hook(&id, "SessionEnd", "dead", written);
+    came_back(&deck, &id);
+}
+
+#[test]
+fn event_queue_overflow() {
+    let room = std::fs::read_to_string("/proc/sys/fs/inotify/max_queued_events");
+    let room: u32 = room.unwrap().trim().parse().unwrap();
+    if room > 200_000 {
+        eprintln!("skipped: {room} events fit into a queue here");
+        return;
+    }
+    let deck = patient();
+    let id = deck.row("conductor-ops").add();
+    let mut daemon = watching(&deck);
+    // It cannot read while it stands still.
+    stand_still(&daemon);
+    let names = ["a.json", "b.json"].map(|name| deck.file("hooks").join(name));
+    std::fs::write(&names[0], "{}").unwrap();
+    for n in 0..room as usize {
+        if n == room as usize / 2 {
+            deck.unset(&id, "pane");
+        }
+        std::fs::rename(&names[n % 2], &names[(n + 1) % 2]).unwrap();
+    }
+    // Its place in the queue was taken: only a full scan finds this one.
+    daemon.signal(Signal::CONT);
+    deck.wait_for_line("watchdog.log", &format!("{id}: restart: done"));
+    assert_eq!(acts(&deck), revival(&id));
+    assert_eq!(polls(&deck), 2);
+    assert!(daemon.stop().success());
+}
+
+fn stand_still(daemon: &Daemon) {
+    daemon.signal(Signal::STOP);
+    common::wait_for("the daemon to stand still", || {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", daemon.pid())).unwrap();
+        stat.contains(") T ").then_some(())
+    });
+}
