@@ -3,7 +3,6 @@
 //! A pidfd stays with its process: when the number goes to another one, that
 //! one is not taken for it. This file does not know why a process is watched.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::io::Errno;
@@ -18,17 +17,17 @@ const KEPT_FREE: u64 = 64;
 /// The watched processes.
 #[derive(Debug)]
 pub struct ProcessWatch {
-    watched: BTreeMap<(u32, Watched), OwnedFd>,
+    watched: Vec<(u32, Watched, OwnedFd)>,
     /// Already hinted at, and still wanted: not hinted at again.
-    over: BTreeSet<(u32, Watched)>,
+    over: Vec<(u32, Watched)>,
     trouble: Option<String>,
 }
 
 impl ProcessWatch {
     pub fn new() -> ProcessWatch {
         ProcessWatch {
-            watched: BTreeMap::new(),
-            over: BTreeSet::new(),
+            watched: Vec::new(),
+            over: Vec::new(),
             trouble: None,
         }
     }
@@ -36,34 +35,29 @@ impl ProcessWatch {
     /// Makes the watched processes those that are wanted; returns those that
     /// cannot be watched.
     pub fn watch(&mut self, wanted: &[(Watched, u32)], hints: &mut Hints) -> Vec<(Watched, u32)> {
-        let wanted: BTreeSet<(u32, Watched)> = wanted
-            .iter()
-            .map(|(who, pid)| (*pid, who.clone()))
-            .collect();
-        self.watched.retain(|known, _| wanted.contains(known));
-        self.over.retain(|known| wanted.contains(known));
+        let is_wanted = |pid: u32, who: &Watched| wanted.iter().any(|(w, p)| *p == pid && w == who);
+        self.watched.retain(|(pid, who, _)| is_wanted(*pid, who));
+        self.over.retain(|(pid, who)| is_wanted(*pid, who));
         self.trouble = None;
         let room = room();
         let mut left_out = Vec::new();
-        for wish in wanted {
-            if self.watched.contains_key(&wish) || self.over.contains(&wish) {
+        for (who, pid) in wanted {
+            if self.is_known(*pid, who) {
                 continue;
             }
             let opened = if self.watched.len() < room {
-                open(wish.0)
+                open(*pid)
             } else {
                 Err(Errno::MFILE)
             };
             match opened {
-                Ok(fd) => {
-                    self.watched.insert(wish, fd);
-                }
+                Ok(fd) => self.watched.push((*pid, who.clone(), fd)),
                 Err(Errno::SRCH) => {
-                    hints.note(wish.1.ended());
-                    self.over.insert(wish);
+                    hints.note(who.ended());
+                    self.over.push((*pid, who.clone()));
                 }
                 Err(why) => {
-                    left_out.push((wish.1, wish.0));
+                    left_out.push((who.clone(), *pid));
                     self.trouble = Some(said(left_out.len(), why));
                 }
             }
@@ -71,9 +65,14 @@ impl ProcessWatch {
         left_out
     }
 
+    fn is_known(&self, pid: u32, who: &Watched) -> bool {
+        self.watched.iter().any(|(p, w, _)| *p == pid && w == who)
+            || self.over.iter().any(|(p, w)| *p == pid && w == who)
+    }
+
     /// In the order in which [`ProcessWatch::ended`] wants the answers.
     pub fn fds(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
-        self.watched.values().map(|fd| fd.as_fd())
+        self.watched.iter().map(|(_, _, fd)| fd.as_fd())
     }
 
     /// Takes the ended ones out, with a hint for each.
@@ -82,11 +81,11 @@ impl ProcessWatch {
             return;
         }
         let mut answers = ended.iter();
-        self.watched.retain(|known, _| {
+        self.watched.retain(|(pid, who, _)| {
             let gone = answers.next() == Some(&true);
             if gone {
-                hints.note(known.1.ended());
-                self.over.insert(known.clone());
+                hints.note(who.ended());
+                self.over.push((*pid, who.clone()));
             }
             !gone
         });
