@@ -293,6 +293,7 @@ pub fn clear(state: &mut State, id: &SessionId) -> bool {
     memory.crash_loop = None;
     memory.skipped = None;
     memory.usage_limit = None;
+    memory.stopped_since = None;
     memory.last_error = None;
     forget(state, Kind::Down, id.as_str());
     true

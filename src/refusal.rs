@@ -3,19 +3,14 @@
 //!
 //! This file does not know the rules that refuse.
 
-use std::time::Duration;
-
 use crate::capabilities::cause::{Cause, Refusal};
 use crate::clock::Time;
 use crate::model::{Level, Session, Status};
 use crate::telling::{self, Kind};
+use crate::together::LINGER;
 use crate::watch::Watch;
 use crate::world::World;
 use crate::{guard, report};
-
-/// A mismatch is only written down after this: an ending agent may linger
-/// (DESIGN 3.2).
-const LINGER: Duration = Duration::from_secs(10);
 
 /// The guard refuses: written down once, looked at again when it lifts.
 pub fn by_guard<W: World>(
@@ -54,6 +49,10 @@ pub fn left_alone<W: World>(watch: &mut Watch, world: &mut W, row: &Session, ref
     let now = world.now();
     let hinted = watch.planned(&row.id).is_some_and(|p| p.hinted);
     let cause = refusal.cause;
+    if matches!(cause, Cause::Stopped | Cause::BeingStopped) {
+        let memory = watch.state.memory(&row.profile, &row.id, &row.title);
+        memory.stopped_since.get_or_insert(now);
+    }
     if hinted && row.status != Status::Error {
         match cause {
             Cause::Stopped | Cause::Archived | Cause::NeverRan | Cause::AuthHold => {
@@ -64,6 +63,7 @@ pub fn left_alone<W: World>(watch: &mut Watch, world: &mut W, row: &Session, ref
             | Cause::MaybeAlive
             | Cause::TerminalStands
             | Cause::SpawnLock
+            | Cause::BeingStopped
             | Cause::OtherCommand
             | Cause::DatabaseBusy
             | Cause::OtherWatchdog

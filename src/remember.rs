@@ -179,12 +179,11 @@ fn one(state: &mut State, row: &Session, sight: &Sight, news: &mut News, now: Ti
         Status::Error => {
             let memory = state.memory(&row.profile, &row.id, &row.title);
             memory.well_since = None;
-            if memory.dead_since.is_none() {
-                memory.dead_since = Some(now);
-                news.note(Level::Warning, row, "reads dead".to_owned());
-            }
+            memory.dead_since.get_or_insert(now);
         }
         Status::Stopped => {
+            let memory = state.memory(&row.profile, &row.id, &row.title);
+            memory.stopped_since.get_or_insert(now);
             at_rest(
                 state,
                 row,
@@ -284,7 +283,10 @@ fn living(state: &mut State, row: &Session, news: &mut News, now: Time) {
     if now.since(born) >= YOUNG && !bare_idle {
         memory.ran = true;
     }
-    if let Some(dead) = memory.dead_since.take() {
+    memory.stopped_since = None;
+    // What was not written down as dead need not be written down as alive.
+    let told = !memory.said.is_empty() || memory.attempt.is_some();
+    if let Some(dead) = memory.dead_since.take().filter(|_| told) {
         news.note(
             Level::Info,
             row,

@@ -6,15 +6,17 @@
 
 use std::time::Duration;
 
+use crate::capabilities::eyes::wrong_place;
 use crate::clock::Time;
-use crate::deck::processes::maybe_alive;
-use crate::model::{Level, Profile, Session, SessionId, Sight, Status};
+use crate::model::{Level, Profile, Session, Sight, Status};
 use crate::state::{Memory, State};
 use crate::telling::{Kind, is_open, keep, resolve};
 
 /// Deaths within this long of each other are one episode: long enough for a
 /// poll and a restart in between.
 const TOGETHER: Duration = Duration::from_secs(30);
+/// An ending agent may linger this long (DESIGN 3.2).
+pub const LINGER: Duration = Duration::from_secs(10);
 
 /// Many at once: one episode, told once (DESIGN 3.2).
 pub fn book(
@@ -30,10 +32,6 @@ pub fn book(
         .iter()
         .filter(|row| !row.archived && row.status != Status::Stopped && ran(row).is_some())
         .collect();
-    let mismatched = watched
-        .iter()
-        .filter(|row| row.status == Status::Error && agent_lives(sight, &row.id))
-        .count();
     // Died just now, or so lately that a restart has already been tried.
     let lately = |at: Option<Time>| at.is_some_and(|at| now.since(at) < TOGETHER);
     let died = |row: &Session| {
@@ -46,25 +44,15 @@ pub fn book(
         .filter(|row| row.status.is_alive() && !died(row))
         .count();
     let subject = profile.as_str();
-    if mismatched >= 2 {
+    let wrong = seen_wrongly(state, profile, rows, sight, now);
+    if !wrong && count >= 2 && alive == 0 {
+        let error = |r: &&Session| !r.archived && r.status == Status::Error;
+        let total = rows.iter().filter(error).count().max(count);
         let text = format!(
-            "{mismatched} sessions of profile {profile} read dead while their agents live: the \
-             watchdog looks from the wrong place (user, HOME, TMUX_TMPDIR), or the tmux socket \
-             was lost (SIGUSR1 makes the tmux server create it again). Nothing is restarted"
-        );
-        keep(state, Kind::Eyes, subject, Level::Critical, &text, now);
-    } else {
-        let text = format!("profile {profile} is seen as it is again");
-        resolve(state, Kind::Eyes, subject, &text, now);
-        if count >= 2 && alive == 0 {
-            let error = |r: &&Session| !r.archived && r.status == Status::Error;
-            let total = rows.iter().filter(error).count().max(count);
-            let text = format!(
-                "{total} sessions of profile {profile} died together, {count} of them critical \
+            "{total} sessions of profile {profile} died together, {count} of them critical \
                  (a reboot, or the tmux server ended); these are restarted one by one"
-            );
-            keep(state, Kind::MassDeath, subject, Level::Critical, &text, now);
-        }
+        );
+        keep(state, Kind::MassDeath, subject, Level::Critical, &text, now);
     }
     // One that has an episode of its own is spoken of there.
     let own = |row: &Session| {
@@ -81,9 +69,36 @@ pub fn book(
     }
 }
 
-fn agent_lives(sight: &Sight, id: &SessionId) -> bool {
-    match sight {
-        Sight::Seen(table) => maybe_alive(table, id, "").is_some(),
-        Sight::Blind(_) => false,
+/// Whether the profile is seen from the wrong place; told when that lasts, since
+/// agents that are ending may linger (DESIGN 3.2).
+fn seen_wrongly(
+    state: &mut State,
+    profile: &Profile,
+    rows: &[Session],
+    sight: &Sight,
+    now: Time,
+) -> bool {
+    let wrong = wrong_place(rows, sight);
+    let memory = state.profile(profile);
+    memory.wrong_since = wrong.as_ref().map(|_| memory.wrong_since.unwrap_or(now));
+    let since = memory.wrong_since;
+    match (&wrong, since) {
+        (Some(why), Some(since)) if now.since(since) >= LINGER => {
+            let text = format!("profile {profile}: {why}. Nothing is restarted");
+            keep(
+                state,
+                Kind::Eyes,
+                profile.as_str(),
+                Level::Critical,
+                &text,
+                now,
+            );
+        }
+        (Some(_), _) => {}
+        (None, _) => {
+            let text = format!("profile {profile} is seen as it is again");
+            resolve(state, Kind::Eyes, profile.as_str(), &text, now);
+        }
     }
+    wrong.is_some()
 }

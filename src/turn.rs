@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use crate::act::{act, settle};
 use crate::capabilities::cause::{Cause, Refusal};
-use crate::capabilities::restart::{self, Finding, Look};
+use crate::capabilities::look::{Finding, Look};
+use crate::capabilities::{eyes, restart};
 use crate::clock::{Time, spoken};
 use crate::model::{Level, NoAnswer, Profile, Scope, Session, SessionId};
 use crate::outcome;
@@ -347,7 +348,8 @@ fn examine<W: World>(watch: &Watch, world: &mut W, row: &Session) -> Finding {
         row,
         memory,
         traces: world.traces(&row.profile, &row.id),
-        blind: restart::blind(&row.profile, watch.rows(&row.profile), &before),
+        blind: eyes::blind(&row.profile, watch.rows(&row.profile), &before),
+        wrong_place: eyes::wrong_place(watch.rows(&row.profile), &before),
         before: &before,
         after: None,
         shown: None,

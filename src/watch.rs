@@ -6,7 +6,8 @@
 use std::time::Duration;
 
 use crate::capabilities::cause::Cause;
-use crate::capabilities::restart::{FirstLook, turn_order};
+use crate::capabilities::look::FirstLook;
+use crate::capabilities::restart::turn_order;
 use crate::clock::Time;
 use crate::guard::Surroundings;
 use crate::model::{Flags, Profile, Session, SessionId, Sight};

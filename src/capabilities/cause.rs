@@ -23,6 +23,8 @@ pub enum Cause {
     NotDead,
     /// Stopped on purpose.
     Stopped,
+    /// A command that stops it is under way.
+    BeingStopped,
     /// Archived.
     Archived,
     /// A login problem.
@@ -55,6 +57,7 @@ impl Cause {
         match self {
             Cause::NotDead => "not-dead",
             Cause::Stopped => "stopped",
+            Cause::BeingStopped => "being-stopped",
             Cause::Archived => "archived",
             Cause::AuthHold => "auth-hold",
             Cause::NeverRan => "never-ran",
@@ -77,6 +80,7 @@ impl Cause {
             // login problem has an episode of its own.
             Cause::NotDead
             | Cause::Stopped
+            | Cause::BeingStopped
             | Cause::Archived
             | Cause::NeverRan
             | Cause::AuthHold => false,

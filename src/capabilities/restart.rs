@@ -9,22 +9,21 @@
 use std::time::Duration;
 
 use super::cause::{Cause, Refusal};
+use super::look::{Finding, FirstLook, Look};
 use crate::clock::{Time, spoken};
 use crate::deck::processes::{
-    alive_beside_shell, bare_shell, deck_commands, maybe_alive, pane_process, server_of,
+    alive_beside_shell, bare_shell, deck_commands, maybe_alive, pane_process, server_of, stops,
 };
-use crate::model::{
-    Flags, NoAnswer, Pane, Process, Profile, Session, Shown, Sight, Status, Substate, Traces,
-};
-use crate::state::{Memory, State};
+use crate::model::{Flags, Pane, Process, Session, Shown, Sight, Status, Substate};
+use crate::state::State;
 
 /// A session younger than this is left alone (the manual: 60 s).
 pub const YOUNG: Duration = Duration::from_secs(60);
 /// Between two looks that have to agree while the terminal UI runs. DESIGN 3.2
 /// asks for one second at least; but when another process has touched the
 /// database, the interface drops what it was saving, and a stop is only stored
-/// by its next sweep, 2 s later or more.
-const UI_CONFIRM: Duration = Duration::from_secs(6);
+/// by a later sweep: seen after 15 s.
+const UI_CONFIRM: Duration = Duration::from_secs(20);
 /// While somebody writes the database it is looked at again after this: nearly
 /// always a matter of milliseconds.
 const BUSY_AGAIN: Duration = Duration::from_millis(300);
@@ -32,68 +31,6 @@ const BUSY_AGAIN: Duration = Duration::from_millis(300);
 const PANE_CONFIRM: Duration = Duration::from_secs(2);
 /// A first look older than this is no longer the first of two.
 const CONFIRM_MOST: Duration = Duration::from_secs(60);
-
-/// What has been looked at so far; `None` where it has not.
-#[derive(Clone, Debug)]
-pub struct Look<'a> {
-    /// The row of the last good list.
-    pub row: &'a Session,
-    /// What is remembered of it.
-    pub memory: &'a Memory,
-    /// agent-deck's files about it.
-    pub traces: Traces,
-    /// The machine's processes before agent-deck was asked.
-    pub before: &'a Sight,
-    /// The machine's processes after agent-deck was asked.
-    pub after: Option<Sight>,
-    /// `session show`.
-    pub shown: Option<Result<Shown, NoAnswer>>,
-    /// `session output --pane`.
-    pub pane: Option<Result<Pane, NoAnswer>>,
-    /// Its row in a list of this moment, asked for while a user interface runs.
-    pub listed: Option<Result<Session, NoAnswer>>,
-    /// The first of two looks.
-    pub first: Option<FirstLook>,
-    /// The end of its pane process was witnessed.
-    pub witnessed: bool,
-    /// Other sessions of this deck are listed alive and none of their
-    /// processes can be seen: these eyes see nothing.
-    pub blind: Option<String>,
-    /// Life was seen through these eyes since boot.
-    pub life_seen: bool,
-    /// The list is no longer fresh.
-    pub stale: bool,
-    /// Commands of ours that still run; the guard knows them.
-    pub own: Vec<u32>,
-}
-
-/// The first of two looks that have to agree.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FirstLook {
-    /// When.
-    pub at: Time,
-    /// What was seen.
-    pub pane: Pane,
-}
-
-/// What [`judge`] says.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Finding {
-    /// Ask `session show`.
-    AskShow,
-    /// Ask `session output --pane`.
-    AskPane,
-    /// List its profile once more.
-    AskList,
-    /// Look at the processes once more.
-    AskProcesses,
-    /// Look at everything again at that moment; this look was the first.
-    LookAgain(Time, FirstLook),
-    /// Leave it alone.
-    Leave(Refusal),
-    /// It is dead; the evidence in words.
-    Dead(String),
-}
 
 /// Whether a session is critical: conductor-like, or opted in by a flag file.
 pub fn is_critical(session: &Session, flags: &Flags) -> bool {
@@ -131,12 +68,11 @@ pub fn judge(look: &Look, now: Time) -> Finding {
     if let Some(refusal) = listed(look, shown) {
         return Finding::Leave(refusal);
     }
-    let Some(pane) = &look.pane else {
-        return Finding::AskPane;
-    };
-    let pane = match pane {
-        Ok(pane) => pane,
-        Err(why) => return leave(Cause::NoAnswer, format!("session output --pane: {why}")),
+    let pane = match &look.pane {
+        None if needs_no_pane(look, shown) => &Pane::Gone,
+        None => return Finding::AskPane,
+        Some(Ok(pane)) => pane,
+        Some(Err(why)) => return leave(Cause::NoAnswer, format!("session output --pane: {why}")),
     };
     if let Some(refusal) = held(shown, pane) {
         return Finding::Leave(refusal);
@@ -188,6 +124,14 @@ fn others(look: &Look, table: &[Process], now: Time) -> Option<Refusal> {
     if let Some(pid) = activity.watchdog {
         let sentence = format!("agent-deck's Python watchdog runs too (process {pid}); end one");
         return Some(refuse(Cause::OtherWatchdog, sentence, None));
+    }
+    if let Some(pid) = stops(table, &look.row.id, &look.row.title) {
+        let sentence = format!("agent-deck stops it (process {pid})");
+        return Some(refuse(
+            Cause::BeingStopped,
+            sentence,
+            Some(now.plus(PANE_CONFIRM)),
+        ));
     }
     let parent = |pid| table.iter().find(|p| p.pid == pid).map_or(0, |p| p.parent);
     let own = |pid: u32| look.own.contains(&pid) || look.own.contains(&parent(pid));
@@ -269,6 +213,10 @@ fn young(look: &Look, now: Time) -> Option<Refusal> {
 fn listed(look: &Look, shown: &Shown) -> Option<Refusal> {
     let status = shown.status.word();
     match shown.status {
+        Status::Error if was_stopped(look) => {
+            let sentence = "it was stopped, and has not lived since".to_owned();
+            return Some(refuse(Cause::Stopped, sentence, None));
+        }
         Status::Error => {}
         Status::Stopped => {
             return Some(refuse(
@@ -299,6 +247,18 @@ fn listed(look: &Look, shown: &Shown) -> Option<Refusal> {
         let sentence = "it was added and never ran, as far as can be seen".to_owned();
         refuse(Cause::NeverRan, sentence, None)
     })
+}
+
+/// Whether it was seen to be stopped, and nobody has started it since.
+fn was_stopped(look: &Look) -> bool {
+    let stopped = look.memory.stopped_since;
+    stopped.is_some_and(|at| look.traces.spawned.is_none_or(|spawned| spawned <= at))
+}
+
+/// Whether its terminal does not matter: the end of its process was witnessed,
+/// and no banner over a terminal that stands could hold it back.
+fn needs_no_pane(look: &Look, shown: &Shown) -> bool {
+    look.witnessed && ended(look, look.before) && shown.substate != Some(Substate::Auth401)
 }
 
 /// A login problem over a pane that stands; once the pane is gone other
@@ -346,6 +306,9 @@ fn is_bare_shell(look: &Look, shown: &Shown, pane: &Pane, sight: &Sight) -> bool
 
 /// Whether what is seen from here proves anything.
 fn eyes(look: &Look, sight: &Sight) -> Option<Refusal> {
+    if let Some(why) = &look.wrong_place {
+        return Some(refuse(Cause::WrongEyes, why.clone(), None));
+    }
     let why = match sight {
         Sight::Blind(why) => why,
         Sight::Seen(_) => look.blind.as_ref()?,
@@ -367,6 +330,9 @@ fn confirmed(look: &Look, shown: &Shown, pane: &Pane, sight: &Sight, now: Time) 
         Sight::Blind(_) => true,
     };
     let evidence = match pane {
+        Pane::Gone if look.pane.is_none() => {
+            "error in show, the end of its process was seen and no process of it lives".to_owned()
+        }
         Pane::Gone => "error in show, its terminal is gone and no process of it lives".to_owned(),
         Pane::Stands(_) if is_bare_shell(look, shown, pane, sight) => {
             "error in show, its terminal holds a bare shell in two looks".to_owned()
@@ -385,7 +351,7 @@ fn confirmed(look: &Look, shown: &Shown, pane: &Pane, sight: &Sight, now: Time) 
     };
     let wait = match pane {
         Pane::Stands(_) if !look.witnessed || is_bare_shell(look, shown, pane, sight) => {
-            Some(PANE_CONFIRM)
+            Some(if ui { UI_CONFIRM } else { PANE_CONFIRM })
         }
         Pane::Stands(_) | Pane::Gone => ui.then_some(UI_CONFIRM),
     };
@@ -452,29 +418,6 @@ fn ended(look: &Look, sight: &Sight) -> bool {
         }
         // What cannot be looked into proves nothing.
         Sight::Seen(_) | Sight::Blind(_) => look.witnessed,
-    }
-}
-
-/// Whether processes can be believed: at least one of the sessions that are
-/// listed alive was found among them. `None` when they can.
-pub fn blind(profile: &Profile, rows: &[Session], sight: &Sight) -> Option<String> {
-    let alive: Vec<&Session> = rows
-        .iter()
-        .filter(|row| row.status.is_alive() && !row.is_ssh)
-        .collect();
-    match sight {
-        Sight::Blind(why) => Some(why.clone()),
-        Sight::Seen(table) => {
-            let seen = alive.iter().any(|row| {
-                pane_process(table, &row.id).is_some() || maybe_alive(table, &row.id, "").is_some()
-            });
-            (!alive.is_empty() && !seen).then(|| {
-                format!(
-                    "{} sessions of {profile} are listed alive and no process of them is seen",
-                    alive.len()
-                )
-            })
-        }
     }
 }
 

@@ -2,7 +2,8 @@
 //! certain in every other respect.
 
 use super::*;
-use crate::model::{HookRecord, Process, SessionId};
+use crate::model::{HookRecord, NoAnswer, Process, Profile, SessionId, Traces};
+use crate::state::Memory;
 
 const NOW: Time = Time(2_000_000_000_000);
 const ID: &str = "1a2b3c4d-1755900000";
@@ -24,6 +25,7 @@ struct Case {
     blind: Option<String>,
     life_seen: bool,
     stale: bool,
+    wrong_place: Option<String>,
     witnessed: bool,
     first: Option<FirstLook>,
     listed: Result<Session, NoAnswer>,
@@ -69,6 +71,7 @@ fn dead() -> Case {
         blind: None,
         life_seen: true,
         stale: false,
+        wrong_place: None,
         witnessed: false,
         first: None,
     }
@@ -123,6 +126,7 @@ fn finding(case: &Case) -> Finding {
         blind: case.blind.clone(),
         life_seen: case.life_seen,
         stale: case.stale,
+        wrong_place: case.wrong_place.clone(),
         own: vec![555],
     };
     loop {
@@ -362,13 +366,13 @@ fn while_the_terminal_ui_runs_a_second_look_must_agree() {
         ..ui.clone()
     };
     assert!(matches!(
-        finding(&looked(NOW.minus(Duration::from_millis(5999)))),
+        finding(&looked(NOW.minus(Duration::from_millis(19_999)))),
         Finding::LookAgain(..)
     ));
-    assert!(is_dead(&looked(ago(6))));
+    assert!(is_dead(&looked(ago(20))));
     // A list of that moment has the last word.
     let listed = |change: &dyn Fn(&mut Session)| {
-        let mut case = looked(ago(6));
+        let mut case = looked(ago(20));
         change(case.listed.as_mut().unwrap());
         cause(&case)
     };
@@ -383,7 +387,7 @@ fn while_the_terminal_ui_runs_a_second_look_must_agree() {
     );
     let gone = Case {
         listed: Err(NoAnswer::NotFound),
-        ..looked(ago(6))
+        ..looked(ago(20))
     };
     assert_eq!(cause(&gone), Some(Cause::NoAnswer));
     // A first look of long ago is none.
@@ -449,6 +453,57 @@ fn a_pane_that_stands_without_its_process_needs_a_witness_or_two_looks() {
 }
 
 #[test]
+fn when_the_end_was_witnessed_the_terminal_is_not_asked_for() {
+    let unread = with(|c| {
+        c.witnessed = true;
+        c.pane = Err(NoAnswer::Late);
+    });
+    assert!(is_dead(&unread));
+    // A banner over a terminal that may stand has to be looked at.
+    let mut banner = shown(|s| s.substate = Some(Substate::Auth401));
+    banner.witnessed = true;
+    banner.pane = Ok(Pane::Stands([1; 32]));
+    assert_eq!(cause(&banner), Some(Cause::AuthHold));
+    // Where its process is there again, nothing was witnessed.
+    let again = Case {
+        table: vec![process(100, 1, "tmux: server", "tmux"), in_pane("bash")],
+        ..shown(|s| s.tool = "shell".to_owned())
+    };
+    let again = Case {
+        witnessed: true,
+        pane: Err(NoAnswer::Late),
+        ..again
+    };
+    assert_eq!(cause(&again), Some(Cause::NoAnswer));
+}
+
+#[test]
+fn a_stop_is_remembered_until_somebody_starts_it() {
+    let mut case = with(|c| c.memory.stopped_since = Some(ago(500)));
+    assert_eq!(cause(&case), Some(Cause::Stopped));
+    case.traces.spawned = Some(ago(501));
+    assert_eq!(cause(&case), Some(Cause::Stopped));
+    case.traces.spawned = Some(ago(499));
+    assert!(is_dead(&case));
+    let stop = process(
+        300,
+        1,
+        "agent-deck",
+        &format!("agent-deck session stop {ID}"),
+    );
+    assert_eq!(
+        cause(&with(|c| c.table.push(stop.clone()))),
+        Some(Cause::BeingStopped)
+    );
+}
+
+#[test]
+fn from_the_wrong_place_nobody_is_dead() {
+    let case = with(|c| c.wrong_place = Some("elsewhere".to_owned()));
+    assert_eq!(cause(&case), Some(Cause::WrongEyes));
+}
+
+#[test]
 fn eyes_that_see_nothing_prove_nothing_unless_life_was_seen_through_them() {
     let blind = with(|c| c.blind = Some("nobody is seen".to_owned()));
     assert!(is_dead(&blind));
@@ -462,26 +517,6 @@ fn eyes_that_see_nothing_prove_nothing_unless_life_was_seen_through_them() {
         life_seen: false,
         ..dead()
     }));
-}
-
-#[test]
-fn eyes_are_blind_when_no_living_session_is_seen() {
-    let case = dead();
-    let profile = case.row.profile.clone();
-    let alive = Session {
-        status: Status::Waiting,
-        ..case.row.clone()
-    };
-    let seen = Sight::Seen(vec![
-        process(100, 1, "tmux: server", "tmux"),
-        in_pane("claude"),
-    ]);
-    let nobody = Sight::Seen(vec![process(100, 1, "tmux: server", "tmux")]);
-    let rows = [alive];
-    assert_eq!(blind(&profile, &rows, &seen), None);
-    assert!(blind(&profile, &rows, &nobody).is_some());
-    assert!(blind(&profile, &[], &nobody).is_none());
-    assert!(blind(&profile, &rows, &Sight::Blind("macOS".to_owned())).is_some());
 }
 
 #[test]

@@ -11,7 +11,9 @@ mod commands;
 mod proc;
 
 pub use agents::{alive_beside_shell, bare_shell, maybe_alive, pane_process};
-pub use commands::{DeckActivity, deck_commands, is_agent_deck, is_python_watchdog, mark_known_as};
+pub use commands::{
+    DeckActivity, deck_commands, is_agent_deck, is_python_watchdog, mark_known_as, stops,
+};
 #[cfg(target_os = "linux")]
 pub use proc::look;
 

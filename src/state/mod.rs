@@ -84,6 +84,9 @@ stored! {
         pub well_since: Option<Time>,
         /// Reads dead without a break since.
         pub dead_since: Option<Time>,
+        /// Somebody stopped it, as far as was seen, and it has not lived since.
+        /// agent-deck itself may lose a stop (two writers, contract 5.1).
+        pub stopped_since: Option<Time>,
         /// Lacking in good lists since.
         pub missing_since: Option<Time>,
         /// Its agent's process, when last seen.
@@ -161,6 +164,8 @@ stored! {
         pub running: Option<Intent>,
         /// Lists in a row that had no usable answer.
         pub failures: u32,
+        /// It is seen from the wrong place since.
+        pub wrong_since: Option<Time>,
         /// Its list is empty since, although sessions were known.
         pub empty_since: Option<Time>,
     }
@@ -316,6 +321,7 @@ impl Memory {
             bare_since: None,
             well_since: None,
             dead_since: None,
+            stopped_since: None,
             missing_since: None,
             agent: None,
             tmux_session: String::new(),
@@ -403,6 +409,7 @@ impl State {
                 name,
                 running: None,
                 failures: 0,
+                wrong_since: None,
                 empty_since: None,
             });
             self.profiles.len() - 1

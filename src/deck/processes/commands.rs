@@ -7,7 +7,7 @@
 use std::path::Path;
 
 use super::{base_name, program_at};
-use crate::model::Process;
+use crate::model::{Process, SessionId};
 
 /// agent-deck at work.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -75,6 +75,11 @@ const HARMLESS_SECOND: [(&str, &[&str]); 11] = [
     ("agents", &["list", "ls", "show"]),
 ];
 
+/// Words of commands after which a session is not to live (contract 5.4, 5.6).
+const STOPPING: [&str; 4] = ["stop", "archive", "remove", "rm"];
+/// Shortest beginning of an id that agent-deck takes for it (contract 3.3).
+const ID_PREFIX: usize = 6;
+
 enum Kind {
     Harmless,
     Changing(String),
@@ -107,6 +112,24 @@ pub fn is_python_watchdog(process: &Process) -> bool {
             .skip(1)
             .take(2)
             .any(|arg| base_name(arg) == "watchdog.py" && arg.contains("agent-deck"))
+}
+
+/// Process of a command that stops, archives or removes this very session, named
+/// by its id, the beginning of its id or its title (contract 3.3).
+pub fn stops(table: &[Process], id: &SessionId, title: &str) -> Option<u32> {
+    let names =
+        |word: &str| word == title || (word.len() >= ID_PREFIX && id.as_str().starts_with(word));
+    let ours = table.iter().filter(|p| p.own && !p.zombie && !p.elsewhere);
+    let stopping = |process: &&Process| {
+        let Some(words) = deck_words(process) else {
+            return false;
+        };
+        let verb = words
+            .iter()
+            .position(|word| STOPPING.contains(&word.as_str()));
+        verb.is_some_and(|at| words[at + 1..].iter().any(|word| names(word)))
+    };
+    ours.into_iter().find(stopping).map(|process| process.pid)
 }
 
 /// Marks processes that run agent-deck under another name than its own, such as
@@ -226,6 +249,27 @@ mod tests {
 
     fn of(command: &str) -> DeckActivity {
         deck_commands(&[process(command)])
+    }
+
+    #[test]
+    fn who_stops_a_session_is_found_by_every_way_to_name_it() {
+        let id = SessionId::parse("1a2b3c4d-1755900000").unwrap();
+        for (command, found) in [
+            (
+                "agent-deck -p x session stop 1a2b3c4d-1755900000 --json",
+                true,
+            ),
+            ("agent-deck session archive 1a2b3c", true),
+            ("agent-deck rm --force ops", true),
+            ("/bin/bash /home/u/bin/agent-deck session remove ops", true),
+            ("agent-deck session stop 1a2b3", false),
+            ("agent-deck session stop 1a2b3c4d-1755900001", false),
+            ("agent-deck session show ops", false),
+            ("vim stop ops", false),
+        ] {
+            let table = [process(command)];
+            assert_eq!(stops(&table, &id, "ops").is_some(), found, "{command}");
+        }
     }
 
     #[test]
