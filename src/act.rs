@@ -12,9 +12,9 @@ use crate::deck::processes::deck_commands;
 use crate::guard::{self, begun};
 use crate::model::{Level, Profile, Restarted, Scope, Session, SessionId, Sight};
 use crate::outcome;
+use crate::saving::save;
 use crate::state::Intent;
 use crate::telling::{self, Kind};
-use crate::turn::{plan_passes, save};
 use crate::watch::Watch;
 use crate::world::{Ran, World};
 use crate::{refusal, report};
@@ -72,7 +72,7 @@ pub fn act<W: World>(watch: &mut Watch, world: &mut W, row: &Session, evidence: 
         }
     }
     watch.unplan(id);
-    plan_passes(watch, world.now());
+    watch.plan_passes(world.now());
     save(watch, world, true);
 }
 
@@ -131,7 +131,7 @@ fn lost<W: World>(watch: &mut Watch, world: &mut W, intent: &Intent) {
     report::outcome(watch, world, &intent.id, &line);
     let over = format!("the restart of {} ended", intent.id);
     telling::resolve(&mut watch.state, Kind::Hang, intent.id.as_str(), &over, now);
-    plan_passes(watch, now);
+    watch.plan_passes(now);
 }
 
 fn still_running<W: World>(watch: &mut Watch, world: &mut W, profile: &Profile) {

@@ -20,9 +20,9 @@ use crate::model::{Level, Profile, Sight};
 use crate::remember;
 use crate::state::{Life, State};
 use crate::telling::{self, Kind};
-use crate::turn;
 use crate::watch::{Rules, Watch};
 use crate::world::World;
+use crate::{saving, turn};
 
 /// So long the daemon waits for another instance to leave (DESIGN 2.1).
 const LOCK_PATIENCE: Duration = Duration::from_secs(120);
@@ -383,7 +383,7 @@ fn status(watch: &Watch) -> String {
 
 fn leave(watch: &mut Watch, machine: &mut Machine) -> Exit {
     machine.pulse.notify.stopping();
-    turn::save(watch, machine, true);
+    saving::save(watch, machine, true);
     machine.note(Level::Info, "watchdog", "ends, as a signal asked");
     Exit::Done
 }

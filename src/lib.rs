@@ -4,9 +4,11 @@
 //! The house, from the door inwards; a room uses the rooms below it:
 //!
 //! - [`cli`], [`config`]: arguments and environment; [`daemon`]: wait, turn, wait
-//! - [`turn`]: one turn on one page; [`act`]: the one place that acts
+//! - [`turn`]: one turn on one page; [`act`]: the one place that acts;
+//!   [`refusal`]: why nothing is done; [`report`]: lines; [`saving`]: state kept
 //! - [`capabilities`]: is it dead? pure; [`remember`]: what a list changes;
-//!   [`outcome`]: what a restart led to; [`telling`]: episodes and messages
+//!   [`together`]: many at once; [`outcome`]: what a restart led to;
+//!   [`telling`]: episodes and messages
 //! - [`guard`]: every guardrail, the only maker of permits
 //! - [`watch`], [`state`]: what is held between turns, and between runs
 //! - [`world`]: what a turn needs from outside; [`machine`]: the real one
@@ -28,6 +30,7 @@ pub mod outcome;
 pub mod refusal;
 pub mod remember;
 pub mod report;
+pub mod saving;
 pub mod state;
 pub mod stored;
 pub mod telling;

@@ -48,15 +48,21 @@ pub fn answered(state: &mut State, id: &SessionId, answer: &Restarted, now: Time
         attempt.answered = Some(now);
     }
     let line = |outcome, sentence: String| Line { outcome, sentence };
+    let text = match answer {
+        Restarted::Accepted(text) | Restarted::Skipped(text) | Restarted::Unknown(text) => text,
+        // What these say is judged with them.
+        Restarted::NotStarted(_) | Restarted::Failed(_) => "",
+    };
+    let limited = classify(text, id, &title) == Some(Trouble::RateLimit);
+    if limited {
+        rate_limited(state, text, now);
+    }
     match answer {
-        Restarted::Accepted(warning) => {
-            if classify(warning, id, &title) == Some(Trouble::RateLimit) {
-                rate_limited(state, warning, now);
-                return line(
-                    "accepted",
-                    format!("accepted, with the warning: {}", quote(warning)),
-                );
-            }
+        Restarted::Accepted(warning) if limited => line(
+            "accepted",
+            format!("accepted, with the warning: {}", quote(warning)),
+        ),
+        Restarted::Accepted(_) => {
             state.rate_limit = None;
             state.host_trouble = None;
             if let Some(memory) = state.sessions.get_mut(id) {
@@ -69,9 +75,6 @@ pub fn answered(state: &mut State, id: &SessionId, answer: &Restarted, now: Time
         }
         Restarted::Skipped(reason) => {
             give_back(state, id);
-            if classify(reason, id, &title) == Some(Trouble::RateLimit) {
-                rate_limited(state, reason, now);
-            }
             let seconds = skipped(state, id, reason, now);
             line(
                 "skipped",
@@ -81,18 +84,13 @@ pub fn answered(state: &mut State, id: &SessionId, answer: &Restarted, now: Time
                 ),
             )
         }
-        Restarted::Unknown(text) => {
-            if classify(text, id, &title) == Some(Trouble::RateLimit) {
-                rate_limited(state, text, now);
-            }
-            line(
-                "unknown",
-                format!(
-                    "no usable answer, the agent may be running: {}",
-                    quote(text)
-                ),
-            )
-        }
+        Restarted::Unknown(text) => line(
+            "unknown",
+            format!(
+                "no usable answer, the agent may be running: {}",
+                quote(text)
+            ),
+        ),
         Restarted::NotStarted(text) => {
             give_back(state, id);
             match classify(text, id, &title) {

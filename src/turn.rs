@@ -13,6 +13,7 @@ use crate::clock::{Time, spoken};
 use crate::model::{Level, NoAnswer, Profile, Scope, Session, SessionId};
 use crate::outcome;
 use crate::remember::{self, News};
+use crate::saving::save;
 use crate::telling::{self, Kind};
 use crate::watch::Watch;
 use crate::world::World;
@@ -25,9 +26,6 @@ const REFUSED_TOLD: Duration = Duration::from_secs(600);
 const FRESH: Duration = Duration::from_secs(1);
 /// A pause file older than this is mentioned (DESIGN 2.3).
 const PAUSE_FORGOTTEN: Duration = Duration::from_secs(86_400);
-/// Cheap passes over the processes after a restart or a `SessionStart` record,
-/// in milliseconds: the new agent is there after 0.3 to 2 s (contract 5.2).
-pub const PASSES_MS: [u64; 5] = [300, 700, 1500, 3000, 6000];
 
 /// A whole turn.
 pub fn turn<W: World>(watch: &mut Watch, world: &mut W) {
@@ -73,7 +71,7 @@ pub fn hook<W: World>(watch: &mut Watch, world: &mut W, id: &SessionId) {
         return;
     };
     match hook.event.as_str() {
-        "SessionStart" => plan_passes(watch, now),
+        "SessionStart" => watch.plan_passes(now),
         "SessionEnd" | "on_session_finalize" => watch.plan_hinted(&id, false, now),
         _ => {}
     }
@@ -82,14 +80,6 @@ pub fn hook<W: World>(watch: &mut Watch, world: &mut W, id: &SessionId) {
 /// The pane process of a session ended.
 pub fn ended(watch: &mut Watch, id: &SessionId, now: Time) {
     watch.plan_hinted(id, true, now);
-}
-
-/// Plans the cheap passes that find a new agent.
-pub fn plan_passes(watch: &mut Watch, now: Time) {
-    watch.passes = PASSES_MS
-        .iter()
-        .map(|ms| now.plus(Duration::from_millis(*ms)))
-        .collect();
 }
 
 /// When something is due although nothing happens.
@@ -457,40 +447,4 @@ fn finish<W: World>(watch: &mut Watch, world: &mut W, before: &crate::state::Sta
         telling::deliver(&mut watch.state, world);
     }
     save(watch, world, true);
-}
-
-/// Saves the state when it changed, or was never saved. Says once that it
-/// cannot, and once that it can again. True when what is remembered is written.
-pub fn save<W: World>(watch: &mut Watch, world: &mut W, durable: bool) -> bool {
-    if watch.rules.dry_run || (watch.remembered && watch.state == watch.saved) {
-        return true;
-    }
-    match world.save(&watch.state, durable) {
-        Ok(()) => {
-            watch.saved = watch.state.clone();
-            watch.remembered = true;
-            if telling::is_open(&watch.state, Kind::Unsaved, "state") {
-                world.note(Level::Info, "state.json", "is written again");
-                let now = world.now();
-                let text = "the state is written again";
-                telling::resolve(&mut watch.state, Kind::Unsaved, "state", text, now);
-            }
-            true
-        }
-        Err(why) => {
-            if !telling::is_open(&watch.state, Kind::Unsaved, "state") {
-                let sentence = if watch.remembered {
-                    format!("cannot be written, limits are kept in memory: {why}")
-                } else {
-                    format!("cannot be written, so nothing is done: {why}")
-                };
-                world.note(Level::Critical, "state.json", &sentence);
-                let text = format!("state.json {sentence}");
-                let now = world.now();
-                let level = Level::Critical;
-                telling::keep(&mut watch.state, Kind::Unsaved, "state", level, &text, now);
-            }
-            false
-        }
-    }
 }

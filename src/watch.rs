@@ -21,6 +21,10 @@ const HINT_DISTANCES_MS: [u64; 5] = [50, 100, 300, 1000, 2000];
 /// every poll, then rarer, so that a standing refusal costs next to nothing.
 const USUAL_DISTANCES: [u64; 5] = [5, 10, 20, 40, 60];
 
+/// Cheap passes over the processes after a restart or a `SessionStart` record,
+/// in milliseconds: the new agent is there after 0.3 to 2 s (contract 5.2).
+const PASSES_MS: [u64; 5] = [300, 700, 1500, 3000, 6000];
+
 /// What a turn may know of the settings.
 #[derive(Clone, Debug)]
 pub struct Rules {
@@ -291,6 +295,14 @@ impl Watch {
             Some(due) => planned.due = due,
             None => self.unplan(id),
         }
+    }
+
+    /// Plans the cheap passes that find a new agent.
+    pub fn plan_passes(&mut self, now: Time) {
+        self.passes = PASSES_MS
+            .iter()
+            .map(|ms| now.plus(Duration::from_millis(*ms)))
+            .collect();
     }
 
     /// When a look or a pass is due.

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use inotify::{EventMask, Inotify, WatchDescriptor, WatchMask};
 use rustix::io::Errno;
 
-use super::wait::{Hint, Hints};
+use super::hints::{Hint, Hints};
 use super::{flags, folder};
 use crate::model::SessionId;
 

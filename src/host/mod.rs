@@ -19,6 +19,7 @@
 pub mod exec;
 pub mod flags;
 pub mod folder;
+mod hints;
 pub mod lock;
 pub mod logs;
 pub mod notify;

@@ -4,7 +4,7 @@
 use std::os::fd::BorrowedFd;
 use std::path::Path;
 
-use super::wait::{Hints, Watched};
+use super::hints::{Hints, Watched};
 
 /// Watches no folder.
 #[derive(Debug)]

@@ -8,7 +8,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Resource};
 
-use super::wait::{Hints, Watched};
+use super::hints::{Hints, Watched};
 
 /// File handles that are kept free for everything else: programs that are run
 /// need about ten at a time, logs and folders as many.
