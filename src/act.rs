@@ -10,7 +10,7 @@ use crate::clock::{Time, spoken};
 use crate::deck::argv::RESTART_DEADLINE;
 use crate::deck::processes::deck_commands;
 use crate::guard::{self, begun};
-use crate::model::{Level, Profile, Restarted, Scope, Session, SessionId, Sight};
+use crate::model::{Level, Profile, Restarted, Scope, Session, SessionId, Sight, Status};
 use crate::outcome;
 use crate::saving::save;
 use crate::state::Intent;
@@ -35,6 +35,9 @@ pub fn act<W: World>(watch: &mut Watch, world: &mut W, row: &Session, evidence: 
         return watch.unplan(id);
     }
     let now = world.now();
+    if let Some(due) = last_outcome(watch, world, row, now) {
+        return watch.plan_next(id, None, Some(due), now);
+    }
     let verdict = guard::verdict(&watch.state, &watch.surroundings(), id, now);
     let around = guard::Surroundings {
         flags: &watch.flags,
@@ -74,6 +77,33 @@ pub fn act<W: World>(watch: &mut Watch, world: &mut W, row: &Session, evidence: 
     watch.unplan(id);
     watch.plan_passes(world.now());
     save(watch, world, true);
+}
+
+/// Before the next try the last one gets its outcome, since two in a row without
+/// effect allow no third. When that cannot be told yet: from when on.
+fn last_outcome<W: World>(
+    watch: &mut Watch,
+    world: &mut W,
+    row: &Session,
+    now: Time,
+) -> Option<Time> {
+    let due = outcome::due(&watch.state, &row.id)?;
+    if due > now {
+        return Some(due);
+    }
+    // It is dead for certain, whatever the last list said.
+    let row = Session {
+        status: Status::Error,
+        ..row.clone()
+    };
+    let since = outcome::Since {
+        row: &row,
+        new_agent: false,
+        seen: true,
+    };
+    let line = outcome::verify(&mut watch.state, &row.id, &since, now)?;
+    report::outcome(watch, world, &row.id, &line);
+    None
 }
 
 fn answered<W: World>(watch: &mut Watch, world: &mut W, row: &Session, answer: &Restarted) {

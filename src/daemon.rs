@@ -5,6 +5,7 @@
 use std::path::Path;
 use std::time::Duration;
 
+use crate::capabilities::restart::{UI_CONFIRM, is_critical};
 use crate::cli::{Exit, Mode};
 use crate::clock::{Clock, Reading, Time, spoken};
 use crate::config::{Settings, Wanted};
@@ -31,8 +32,8 @@ const LOCK_AGAIN: Duration = Duration::from_secs(1);
 /// While `escalate.sh` runs, its deadline of 60 s is looked after this often.
 const TELLING_LOOK: Duration = Duration::from_secs(5);
 /// `--once` stays this long for a second look that has to agree with the
-/// first; the longest is 2 s (DESIGN 3.2).
-const ONCE_STAYS: Duration = Duration::from_secs(5);
+/// first, and for what that one takes.
+const ONCE_STAYS: Duration = UI_CONFIRM.saturating_add(Duration::from_secs(4));
 
 /// Watches, until a signal or for one turn.
 pub fn run(settings: Settings, mode: Mode) -> Exit {
@@ -59,7 +60,11 @@ pub fn run(settings: Settings, mode: Mode) -> Exit {
     if let Some(why) = lost {
         memory_lost(&mut watch, &mut machine, &why);
     }
-    if !mode.dry_run {
+    if mode.dry_run {
+        // Whoever reads it has not read what was said once.
+        let sessions = watch.state.sessions.values_mut();
+        sessions.for_each(|memory| memory.said.clear());
+    } else {
         telling::forget_handed_over(&mut watch.state, &mut machine);
     }
     greet(&mut machine);
@@ -234,6 +239,7 @@ fn once_exit(watch: &Watch, machine: &Machine) -> Exit {
 /// Waits and turns until a signal, or until another one has taken our place.
 fn forever(watch: &mut Watch, machine: &mut Machine) -> Exit {
     let mut fast = None;
+    let mut idle = None;
     // Lists and a restart may take minutes; the service manager need not wait.
     machine.pulse.notify.ready();
     loop {
@@ -245,6 +251,7 @@ fn forever(watch: &mut Watch, machine: &mut Machine) -> Exit {
         turn::turn(watch, machine);
         follow_processes(watch, machine);
         say_fast_path(watch, machine, &mut fast);
+        say_idle(watch, machine, &mut idle);
         machine.turn_complete();
         machine.check_logs();
         machine.pulse.beat();
@@ -327,6 +334,22 @@ fn say_fast_path(watch: &Watch, machine: &mut Machine, said: &mut Option<Result<
         (Ok(()), Some(Ok(())) | None) => {}
     }
     *said = Some(fast);
+}
+
+/// Says once, and at each change, that nothing will be restarted, and why.
+fn say_idle(watch: &Watch, machine: &mut Machine, said: &mut Option<&'static str>) {
+    let critical = |row| is_critical(row, &watch.flags);
+    let idle = if watch.flags.pause.is_some() {
+        Some("paused: it watches and tells, and restarts nothing")
+    } else if watch.decks.is_empty() || watch.all_rows().any(critical) {
+        None
+    } else {
+        Some("no session is critical, so nothing is to be done")
+    };
+    if idle != *said {
+        machine.note(Level::Info, "watchdog", idle.unwrap_or("is at work again"));
+        *said = idle;
+    }
 }
 
 /// Our lock file was deleted or replaced: take the new one, or leave.

@@ -1,17 +1,19 @@
 //! agent-deck-watchdog restarts critical agent-deck sessions that died, inside
 //! guardrails that hold across crashes, reboots and cron runs.
 //!
-//! The house, from the door inwards; a room uses the rooms below it:
+//! The house, from the door inwards; a room uses only rooms that come after it:
 //!
-//! - [`cli`], [`config`]: arguments and environment; [`daemon`]: wait, turn, wait
-//! - [`turn`]: one turn on one page; [`act`]: the one place that acts;
-//!   [`refusal`]: why nothing is done; [`report`]: lines; [`saving`]: state kept
-//! - [`capabilities`]: is it dead? pure; [`remember`]: what a list changes;
-//!   [`together`]: many at once; [`outcome`]: what a restart led to;
-//!   [`telling`]: episodes and messages
-//! - [`guard`]: every guardrail, the only maker of permits
-//! - [`watch`], [`state`]: what is held between turns, and between runs
-//! - [`world`]: what a turn needs from outside; [`machine`]: the real one
+//! - [`daemon`]: wait, turn, wait; [`machine`]: the real world
+//! - [`cli`], [`config`]: arguments and environment
+//! - [`turn`]: one turn on one page; [`act`]: the one place that acts
+//! - [`refusal`]: who is left alone, and why; [`saving`]: the memory is written
+//! - [`report`]: lines of the logs; [`remember`]: what a list changes
+//! - [`watch`]: what is held between turns; [`outcome`]: what a restart led to;
+//!   [`together`]: what befalls many at once
+//! - [`capabilities`]: is it dead? pure; [`telling`]: episodes and messages
+//! - [`world`]: what a turn needs from outside
+//! - [`guard`]: every guardrail, the only maker of permits; [`state`]: what is
+//!   held between runs
 //! - [`deck`]: agent-deck's words and places; [`host`]: the hands
 //! - [`model`], [`clock`], [`stored`]: nouns, stamps, records
 

@@ -162,12 +162,27 @@ pub struct Since<'a> {
     pub seen: bool,
 }
 
+/// When the outcome of the last attempt can be told at the latest; `None` when
+/// it is known, or when there is none.
+pub fn due(state: &State, id: &SessionId) -> Option<Time> {
+    let attempt = state.sessions.get(id)?.attempt.as_ref()?;
+    let answered = attempt.answered.filter(|_| attempt.outcome.is_none())?;
+    Some(answered.plus(COOL_DOWN))
+}
+
 /// Finds the outcome of the last attempt, once it can be told.
 pub fn verify(state: &mut State, id: &SessionId, since: &Since, now: Time) -> Option<Line> {
     let memory = state.sessions.get(id)?;
-    let attempt = memory.attempt.as_ref().filter(|a| a.outcome.is_none())?;
+    let attempt = memory.attempt.as_ref()?;
     let (at, answered, title) = (attempt.at, attempt.answered, memory.title.clone());
-    if since.row.substate == Some(Substate::UsageLimit) && since.row.status.is_alive() {
+    // The agent is seen before its screen is.
+    let (known, may_be_limited) = match attempt.outcome {
+        None => (false, true),
+        Some(Outcome::Done | Outcome::Unverified) => (true, now.since(at) < WELL),
+        Some(Outcome::NoEffect | Outcome::Failed | Outcome::Limited) => (true, false),
+    };
+    let limit = since.row.substate == Some(Substate::UsageLimit) && since.row.status.is_alive();
+    if may_be_limited && limit {
         set_outcome(state, id, Outcome::Limited);
         forgive_one(state, id);
         let sentence = "a usage limit is on the new screen; not a crash".to_owned();
@@ -175,6 +190,9 @@ pub fn verify(state: &mut State, id: &SessionId, since: &Since, now: Time) -> Op
             outcome: Outcome::Limited.word(),
             sentence,
         });
+    }
+    if known {
+        return None;
     }
     if since.new_agent {
         set_outcome(state, id, Outcome::Done);

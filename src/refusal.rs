@@ -31,7 +31,7 @@ pub fn by_guard<W: World>(
         .get(&row.id)
         .and_then(|m| m.attempt.as_ref());
     // The cool-down while an outcome is waited for is no news.
-    if own.is_none_or(|attempt| attempt.outcome.is_some()) {
+    if watch.rules.dry_run || own.is_none_or(|attempt| attempt.outcome.is_some()) {
         let sentence = verdict.sentence();
         let reason = Reason {
             rule,
@@ -107,9 +107,10 @@ struct Reason<'a> {
 /// Notes a refusal, and writes it down if its rule is new.
 fn refuse<W: World>(watch: &mut Watch, world: &mut W, row: &Session, reason: &Reason) {
     let now = world.now();
+    let dry = watch.rules.dry_run;
     let memory = watch.state.memory(&row.profile, &row.id, &row.title);
     let since = memory.refuse(reason.rule, reason.sentence, reason.tell, now);
-    let lingers = reason.rule == Cause::MaybeAlive.word() && now.since(since) < LINGER;
+    let lingers = reason.rule == Cause::MaybeAlive.word() && now.since(since) < LINGER && !dry;
     if !lingers && memory.say(reason.rule) {
         report::refusal(world, row, reason.rule, reason.sentence, reason.verdict);
     }

@@ -103,6 +103,8 @@ fn requests<W: World>(watch: &mut Watch, world: &mut W) {
             telling::keep(&mut watch.state, kind, id.as_str(), level, &text, now);
             continue;
         }
+        let text = format!("the request clear/{id} is taken away");
+        telling::resolve(&mut watch.state, Kind::Setup, id.as_str(), &text, now);
         let found = outcome::clear(&mut watch.state, &id);
         let sentence = if found {
             "its failures are forgotten, as asked by the clear file"

@@ -3,7 +3,7 @@
 //!
 //! This file does not know single sessions.
 
-use crate::deck::processes::{maybe_alive, pane_process};
+use crate::deck::processes::{alive_beside_shell, maybe_alive, pane_process};
 use crate::model::{Profile, Session, Sight, Status};
 
 /// Whether we look from another place than the sessions live in, or the tmux
@@ -17,7 +17,7 @@ pub fn wrong_place(rows: &[Session], sight: &Sight) -> Option<String> {
     }
     let dead = rows.iter().filter(|row| row.status == Status::Error);
     let living = dead
-        .filter(|row| maybe_alive(table, &row.id, "").is_some())
+        .filter(|row| alive_beside_shell(table, &row.id, "").is_some())
         .count();
     (living > 0).then(|| {
         format!(

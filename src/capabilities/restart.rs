@@ -23,7 +23,7 @@ pub const YOUNG: Duration = Duration::from_secs(60);
 /// asks for one second at least; but when another process has touched the
 /// database, the interface drops what it was saving, and a stop is only stored
 /// by a later sweep: seen after 15 s.
-const UI_CONFIRM: Duration = Duration::from_secs(20);
+pub const UI_CONFIRM: Duration = Duration::from_secs(20);
 /// While somebody writes the database it is looked at again after this: nearly
 /// always a matter of milliseconds.
 const BUSY_AGAIN: Duration = Duration::from_millis(300);

@@ -280,19 +280,4 @@ mod tests {
         wait.wait(Duration::ZERO);
         wait.wait(Duration::from_millis(1));
     }
-
-    #[test]
-    fn hints_are_noted_once_and_signals_outlast_a_flood() {
-        let hook = |n: usize| Hint::Hook(SessionId::parse(&format!("a-{n}")).unwrap());
-        let mut hints = Hints::default();
-        for hint in [hook(1), Hint::Flags, hook(1), Hint::Flags] {
-            hints.note(hint);
-        }
-        assert_eq!(hints.take(), [hook(1), Hint::Flags]);
-        assert!(hints.take().is_empty());
-        hints.note(Hint::Terminate);
-        (0..HINTS_MAX).for_each(|n| hints.note(hook(n)));
-        hints.note(Hint::Hangup);
-        assert_eq!(hints.take(), [Hint::Terminate, Hint::Rescan, Hint::Hangup]);
-    }
 }

@@ -154,7 +154,14 @@ impl Reader {
             if let Ok(bytes) = self.file(process.pid, "cmdline", CMDLINE_MOST) {
                 process.args = args(bytes);
             }
-            process.opaque = self.environment(process).is_err();
+            let result = self.environment(process);
+            if result == Ok(false) {
+                // It may have ended since: what it was told to do counts only
+                // while it does it.
+                let still = self.file(process.pid, "cmdline", CMDLINE_MOST);
+                process.args = still.map(args).unwrap_or_default();
+            }
+            process.opaque = result.is_err();
             asked += u32::from(process.own);
             refused += u32::from(process.own && process.opaque);
         }
@@ -164,11 +171,12 @@ impl Reader {
         Ok(())
     }
 
-    /// Takes the marks from a process' environment; one that is gone has none.
-    fn environment(&mut self, process: &mut Process) -> Result<(), Errno> {
+    /// Takes the marks from a process' environment, and says whether there was
+    /// one; a process that is gone has none.
+    fn environment(&mut self, process: &mut Process) -> Result<bool, Errno> {
         let bytes = match self.file(process.pid, "environ", ENVIRON_MOST) {
             Ok(bytes) => bytes,
-            Err(Errno::NOENT | Errno::SRCH) => return Ok(()),
+            Err(Errno::NOENT | Errno::SRCH) => return Ok(false),
             Err(error) => return Err(error),
         };
         let value = |name: &[u8]| {
@@ -183,7 +191,7 @@ impl Reader {
         let home = value(b"HOME=").map(|home| PathBuf::from(OsStr::from_bytes(home)));
         let ours = is_agent_deck(process) || is_python_watchdog(process);
         process.elsewhere = ours && home.is_some_and(|home| !same(&home));
-        Ok(())
+        Ok(!bytes.is_empty())
     }
 }
 
