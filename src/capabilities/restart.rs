@@ -424,3 +424,7 @@ fn ended(look: &Look, sight: &Sight) -> bool {
 #[cfg(test)]
 #[path = "restart_tests.rs"]
 mod tests;
+
+#[cfg(test)]
+#[path = "restart_confirm_tests.rs"]
+mod confirm_tests;

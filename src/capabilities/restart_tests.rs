@@ -5,33 +5,33 @@ use super::*;
 use crate::model::{HookRecord, NoAnswer, Process, Profile, SessionId, Traces};
 use crate::state::Memory;
 
-const NOW: Time = Time(2_000_000_000_000);
-const ID: &str = "1a2b3c4d-1755900000";
+pub(super) const NOW: Time = Time(2_000_000_000_000);
+pub(super) const ID: &str = "1a2b3c4d-1755900000";
 const AGENT: &str = "aa501433-f9d6-4091-b492-1a6cb29f729c";
 
-fn ago(seconds: u64) -> Time {
+pub(super) fn ago(seconds: u64) -> Time {
     NOW.minus(Duration::from_secs(seconds))
 }
 
 /// A situation, dead for certain until a test changes something.
 #[derive(Clone)]
-struct Case {
-    row: Session,
-    memory: Memory,
-    traces: Traces,
-    shown: Result<Shown, NoAnswer>,
-    pane: Result<Pane, NoAnswer>,
-    table: Vec<Process>,
-    blind: Option<String>,
-    life_seen: bool,
-    stale: bool,
-    wrong_place: Option<String>,
-    witnessed: bool,
-    first: Option<FirstLook>,
-    listed: Result<Session, NoAnswer>,
+pub(super) struct Case {
+    pub(super) row: Session,
+    pub(super) memory: Memory,
+    pub(super) traces: Traces,
+    pub(super) shown: Result<Shown, NoAnswer>,
+    pub(super) pane: Result<Pane, NoAnswer>,
+    pub(super) table: Vec<Process>,
+    pub(super) blind: Option<String>,
+    pub(super) life_seen: bool,
+    pub(super) stale: bool,
+    pub(super) wrong_place: Option<String>,
+    pub(super) witnessed: bool,
+    pub(super) first: Option<FirstLook>,
+    pub(super) listed: Result<Session, NoAnswer>,
 }
 
-fn dead() -> Case {
+pub(super) fn dead() -> Case {
     let id = SessionId::parse(ID).unwrap();
     let profile = Profile::parse("default").unwrap();
     let row = Session {
@@ -77,7 +77,7 @@ fn dead() -> Case {
     }
 }
 
-fn process(pid: u32, parent: u32, name: &str, command: &str) -> Process {
+pub(super) fn process(pid: u32, parent: u32, name: &str, command: &str) -> Process {
     Process {
         pid,
         parent,
@@ -90,27 +90,27 @@ fn process(pid: u32, parent: u32, name: &str, command: &str) -> Process {
 }
 
 /// A process of the session, in its terminal.
-fn in_pane(name: &str) -> Process {
+pub(super) fn in_pane(name: &str) -> Process {
     Process {
         instance: Some(ID.to_owned()),
         ..process(200, 100, name, name)
     }
 }
 
-fn shown(change: impl Fn(&mut Shown)) -> Case {
+pub(super) fn shown(change: impl Fn(&mut Shown)) -> Case {
     let mut case = dead();
     change(case.shown.as_mut().unwrap());
     case
 }
 
-fn with(change: impl Fn(&mut Case)) -> Case {
+pub(super) fn with(change: impl Fn(&mut Case)) -> Case {
     let mut case = dead();
     change(&mut case);
     case
 }
 
 /// Looks as far as it takes.
-fn finding(case: &Case) -> Finding {
+pub(super) fn finding(case: &Case) -> Finding {
     let before = Sight::Seen(case.table.clone());
     let mut look = Look {
         row: &case.row,
@@ -140,7 +140,7 @@ fn finding(case: &Case) -> Finding {
     }
 }
 
-fn cause(case: &Case) -> Option<Cause> {
+pub(super) fn cause(case: &Case) -> Option<Cause> {
     match finding(case) {
         Finding::Leave(refusal) => Some(refusal.cause),
         Finding::Dead(_)
@@ -152,7 +152,7 @@ fn cause(case: &Case) -> Option<Cause> {
     }
 }
 
-fn is_dead(case: &Case) -> bool {
+pub(super) fn is_dead(case: &Case) -> bool {
     matches!(finding(case), Finding::Dead(_))
 }
 
@@ -349,132 +349,6 @@ fn nothing_is_done_while_another_command_changes_sessions() {
     assert_eq!(cause(&busy), Some(Cause::DatabaseBusy));
     let unreadable = |c: &mut Case| c.traces.unreadable = Some("denied".to_owned());
     assert_eq!(cause(&with(unreadable)), Some(Cause::NoAnswer));
-}
-
-#[test]
-fn while_the_terminal_ui_runs_a_second_look_must_agree() {
-    let ui = with(|c| c.table.push(process(300, 1, "agent-deck", "agent-deck")));
-    let Finding::LookAgain(at, first) = finding(&ui) else {
-        panic!("no second look")
-    };
-    assert_eq!(at, NOW.plus(UI_CONFIRM));
-    let looked = |at: Time| Case {
-        first: Some(FirstLook {
-            at,
-            ..first.clone()
-        }),
-        ..ui.clone()
-    };
-    assert!(matches!(
-        finding(&looked(NOW.minus(Duration::from_millis(19_999)))),
-        Finding::LookAgain(..)
-    ));
-    assert!(is_dead(&looked(ago(20))));
-    // A list of that moment has the last word.
-    let listed = |change: &dyn Fn(&mut Session)| {
-        let mut case = looked(ago(20));
-        change(case.listed.as_mut().unwrap());
-        cause(&case)
-    };
-    assert_eq!(listed(&|row| row.archived = true), Some(Cause::Archived));
-    assert_eq!(
-        listed(&|row| row.status = Status::Stopped),
-        Some(Cause::Stopped)
-    );
-    assert_eq!(
-        listed(&|row| row.status = Status::Waiting),
-        Some(Cause::NotDead)
-    );
-    let gone = Case {
-        listed: Err(NoAnswer::NotFound),
-        ..looked(ago(20))
-    };
-    assert_eq!(cause(&gone), Some(Cause::NoAnswer));
-    // A first look of long ago is none.
-    assert!(matches!(finding(&looked(ago(61))), Finding::LookAgain(..)));
-}
-
-#[test]
-fn a_bare_shell_is_dead_in_two_looks() {
-    let bare = || {
-        let mut case = shown(|s| s.tool = "shell".to_owned());
-        case.pane = Ok(Pane::Stands([7; 32]));
-        case.table.push(in_pane("bash"));
-        case
-    };
-    assert!(matches!(finding(&bare()), Finding::LookAgain(..)));
-    let second = |change: &dyn Fn(&mut Case)| {
-        let mut case = bare();
-        case.first = Some(FirstLook {
-            at: ago(2),
-            pane: Pane::Stands([7; 32]),
-        });
-        change(&mut case);
-        case
-    };
-    assert!(is_dead(&second(&|_| ())));
-    let moved = second(&|c| c.pane = Ok(Pane::Stands([8; 32])));
-    assert_eq!(cause(&moved), Some(Cause::TerminalStands));
-    // Not a bare shell: it works, it is another machine's, it should be a shell.
-    let child = second(&|c| c.table.push(process(201, 200, "make", "make")));
-    let ssh = second(&|c| c.row.is_ssh = true);
-    let sandbox = second(&|c| c.traces.sandboxed = true);
-    let tool = second(&|c| c.shown.as_mut().unwrap().tool = "claude".to_owned());
-    for case in [child, ssh, sandbox, tool] {
-        assert_eq!(cause(&case), Some(Cause::MaybeAlive));
-    }
-}
-
-#[test]
-fn a_pane_that_stands_without_its_process_needs_a_witness_or_two_looks() {
-    let stands = with(|c| c.pane = Ok(Pane::Stands([7; 32])));
-    assert!(matches!(finding(&stands), Finding::LookAgain(..)));
-    assert!(is_dead(&Case {
-        witnessed: true,
-        ..stands.clone()
-    }));
-    let first = |digest| {
-        Some(FirstLook {
-            at: ago(2),
-            pane: Pane::Stands([digest; 32]),
-        })
-    };
-    assert!(is_dead(&Case {
-        first: first(7),
-        ..stands.clone()
-    }));
-    assert_eq!(
-        cause(&Case {
-            first: first(8),
-            ..stands
-        }),
-        Some(Cause::TerminalStands)
-    );
-}
-
-#[test]
-fn when_the_end_was_witnessed_the_terminal_is_not_asked_for() {
-    let unread = with(|c| {
-        c.witnessed = true;
-        c.pane = Err(NoAnswer::Late);
-    });
-    assert!(is_dead(&unread));
-    // A banner over a terminal that may stand has to be looked at.
-    let mut banner = shown(|s| s.substate = Some(Substate::Auth401));
-    banner.witnessed = true;
-    banner.pane = Ok(Pane::Stands([1; 32]));
-    assert_eq!(cause(&banner), Some(Cause::AuthHold));
-    // Where its process is there again, nothing was witnessed.
-    let again = Case {
-        table: vec![process(100, 1, "tmux: server", "tmux"), in_pane("bash")],
-        ..shown(|s| s.tool = "shell".to_owned())
-    };
-    let again = Case {
-        witnessed: true,
-        pane: Err(NoAnswer::Late),
-        ..again
-    };
-    assert_eq!(cause(&again), Some(Cause::NoAnswer));
 }
 
 #[test]
