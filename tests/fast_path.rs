@@ -1,9 +1,9 @@
 //! Scenarios: what is noticed at once. The poll is five minutes away in all of
 //! them, so that nothing is owed to it; the real binary on the stand-in deck.
 //!
-//! A session whose agent started less than a minute ago is left alone, and no
-//! agent of a test is older. The age of an agent is forgotten while its row is
-//! listed as stopped: so the rows here are, until their agent is to end.
+//! A session whose agent started less than a minute ago is left alone, and the
+//! agents of an ordinary test run are younger: what is restarted here at once
+//! has no process, and what has one is left alone with a reason.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -15,25 +15,18 @@ use std::os::unix::fs::symlink;
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
-use common::{Daemon, Deck, is_running, now};
+use common::{Daemon, Deck, now};
 use rustix::process::Signal;
-use scene::{Agent, acts, count, flag, polled_every, polls, revival, story, turns, watching};
-
-/// What `restart.log` says of a restart that worked.
-const WORKED: [&str; 3] = ["attempt", "accepted", "done"];
+use scene::{
+    Agent, WORKED, acts, count, flag, polled_every, polls, refused, restart, revival, show, story,
+    turns, watching,
+};
 
 /// A deck with a tmux server, polled every five minutes.
 fn patient() -> Deck {
     let deck = polled_every(300);
     deck.start_tmux();
     deck
-}
-
-/// A conductor with a living agent of no certain age, which may end now.
-fn of_age(deck: &Deck, title: &str) -> String {
-    let id = deck.row(title).prints("stopped").add();
-    deck.start_agent(&id);
-    id
 }
 
 /// The end of a session without an agent process, by a hook record.
@@ -51,61 +44,67 @@ fn came_back(deck: &Deck, id: &str) {
     assert!(deck.agent_pid(id).is_some());
 }
 
+/// Two decks on which an agent ends; on the second one processes are not watched.
+/// The end is noticed at once on the first one only. It shows in the reason why
+/// nothing is done, which is another one for a living agent than for one that
+/// has ended too young.
+fn noticed_at_once(agent: &str, end: impl Fn(&Deck, &str)) {
+    let decks = [patient(), patient()];
+    decks[1].setting("PROCESS_WATCH", "off");
+    let conductor = |deck: &Deck| {
+        let id = deck
+            .row("conductor-ops")
+            .prints("error")
+            .file("agent_once", agent)
+            .add();
+        deck.start_agent_that_may_end(&id);
+        id
+    };
+    let ids = decks.each_ref().map(conductor);
+    let _daemons = decks.each_ref().map(watching);
+    if decks
+        .iter()
+        .zip(&ids)
+        .any(|(deck, id)| deck.agent_pid(id).is_none())
+    {
+        eprintln!("skipped: the machine is too slow to see the agents alive");
+        return;
+    }
+    for (deck, id) in decks.iter().zip(&ids) {
+        assert_eq!(refused(deck, id).as_deref(), Some("maybe-alive"));
+        end(deck, id);
+    }
+    let [watched, polled] = &decks;
+    watched.wait_for_line("watchdog.log", "not restarted (young)");
+    assert_eq!(count(polled, "watchdog.log", &["young"]), 0);
+    assert_eq!(acts(watched), [""; 0]);
+}
+
 #[test]
 fn fast_path_beats_the_poll_when_an_agent_is_killed() {
-    let deck = patient();
-    let id = of_age(&deck, "conductor-ops");
-    let _daemon = watching(&deck);
-    deck.unset(&id, "printed");
-    deck.kill_agent(&id);
-    came_back(&deck, &id);
+    noticed_at_once("", Deck::kill_agent);
 }
 
 #[test]
 fn fast_path_beats_the_poll_when_an_agent_ends_by_itself() {
-    let deck = patient();
-    let id = deck.row("conductor-ops").prints("stopped").add();
-    deck.set(&id, "agent_once", "tool exit:2500:0");
-    let agent = deck.start_agent(&id);
-    let _daemon = watching(&deck);
-    if !is_running(agent) {
-        eprintln!("skipped: the machine is too slow to see it alive");
-        return;
-    }
-    deck.unset(&id, "printed");
-    came_back(&deck, &id);
+    noticed_at_once("tool exit:1500:0", |_, _| {});
 }
 
 #[test]
 fn fast_path_beats_the_poll_when_tmux_loses_the_session() {
-    let deck = patient();
-    let id = of_age(&deck, "conductor-ops");
-    let _daemon = watching(&deck);
-    deck.unset(&id, "printed");
-    let mut tmux = UnixStream::connect(deck.file("tmux.sock")).unwrap();
-    writeln!(tmux, "stop\tdefault\t{id}").unwrap();
-    tmux.read_to_string(&mut String::new()).unwrap();
-    came_back(&deck, &id);
+    noticed_at_once("", kill_session);
 }
 
 #[test]
 fn fast_path_beats_the_poll_when_the_tmux_server_ends() {
-    let deck = patient();
-    let mut ids = ["conductor-a", "conductor-b"].map(|title| of_age(&deck, title));
-    ids.sort();
-    let _daemon = watching(&deck);
-    ids.iter().for_each(|id| deck.unset(id, "printed"));
-    deck.kill_tmux();
-    deck.wait("two restarts", || {
-        (count(&deck, "restart.log", &["\"done\""]) == 2).then_some(())
-    });
-    for id in &ids {
-        assert_eq!(story(&deck, id).last().unwrap(), "done");
-    }
-    let acts = acts(&deck);
-    let mut changing: Vec<&String> = acts.iter().filter(|act| act.contains("restart")).collect();
-    changing.sort();
-    assert_eq!(changing, [&revival(&ids[0])[2], &revival(&ids[1])[2]]);
+    noticed_at_once("", |deck, _| deck.kill_tmux());
+}
+
+/// As `tmux kill-session` does.
+fn kill_session(deck: &Deck, id: &str) {
+    let mut tmux = UnixStream::connect(deck.file("tmux.sock")).unwrap();
+    writeln!(tmux, "stop\tdefault\t{id}").unwrap();
+    tmux.read_to_string(&mut String::new()).unwrap();
 }
 
 #[test]
@@ -122,12 +121,12 @@ fn fast_path_for_agents_that_are_older_than_a_minute() {
     let _daemons: Vec<Daemon> = decks.iter().map(watching).collect();
     std::thread::sleep(Duration::from_secs(62));
     decks[0].kill_agent(&ids[0]);
-    let mut tmux = UnixStream::connect(decks[1].file("tmux.sock")).unwrap();
-    writeln!(tmux, "stop\tdefault\t{}", ids[1]).unwrap();
+    kill_session(&decks[1], &ids[1]);
     decks[2].kill_tmux();
     for (deck, id) in decks.iter().zip(&ids) {
         deck.wait_for_line("watchdog.log", &format!("{id}: restart: done"));
-        assert_eq!(acts(deck), revival(id));
+        // Its end was witnessed, so its terminal does not matter.
+        assert_eq!(acts(deck), [show(id), restart(id)]);
     }
     let polls = [0, 1].map(|n| polls(&decks[n]));
     assert_eq!(polls, [1, 1]);
@@ -173,24 +172,6 @@ fn a_second_hint_while_a_restart_runs_is_served_after_it() {
     deck.wait_for_line("watchdog.log", &format!("{second}: restart: done"));
     assert_eq!(acts(&deck), [revival(&first), revival(&second)].concat());
     assert_eq!(polls(&deck), 1);
-}
-
-#[test]
-fn process_watch_off_leaves_deaths_to_polling() {
-    let deck = patient();
-    deck.setting("PROCESS_WATCH", "off");
-    let id = of_age(&deck, "conductor-ops");
-    let other = deck.row("conductor-web").add();
-    let daemon = watching(&deck);
-    deck.unset(&id, "printed");
-    deck.kill_agent(&id);
-    deck.wait("its end", || deck.agent_pid(&id).is_none().then_some(()));
-    // Hooks are still heard.
-    end_by_hook(&deck, &other);
-    came_back(&deck, &other);
-    daemon.signal(Signal::HUP);
-    deck.wait_for_line("watchdog.log", &format!("{id}: restart: done"));
-    assert_eq!(acts(&deck), [revival(&other), revival(&id)].concat());
 }
 
 #[test]

@@ -5,24 +5,11 @@
 mod common;
 mod scene;
 
-use std::time::Duration;
-
 use common::{Deck, now, recording, write};
-use rustix::process::Signal;
 use scene::{
-    Interface, acts, count, flag, impatient, no_flag, pane, records, restart, revival, show, spent,
-    story, turns, watching,
+    Interface, WORKED, acts, count, flag, impatient, no_flag, pane, records, restart, revival,
+    show, spent, story, turns, watching, with_agents,
 };
-
-/// What `restart.log` says of a restart that worked.
-const WORKED: [&str; 3] = ["attempt", "accepted", "done"];
-
-/// An impatient deck whose restarts bring up processes.
-fn with_agents() -> Deck {
-    let deck = impatient();
-    deck.start_tmux();
-    deck
-}
 
 #[test]
 fn critical_by_title_prefix() {
@@ -184,33 +171,6 @@ fn skipped_is_not_done() {
 }
 
 #[test]
-fn restart_is_never_cut_short() {
-    let deck = with_agents();
-    let id = deck.row("conductor-ops").dead().add();
-    let next = deck.row("worker").dead().add();
-    flag(&deck, "autorestart", &next);
-    deck.trap_for("restart", &id)
-        .delay(Duration::from_secs(4))
-        .set();
-    let mut daemon = deck.daemon();
-    deck.wait_for_call(|call| call.is("session restart", &id));
-    daemon.signal(Signal::TERM);
-    assert_eq!(daemon.wait().code(), Some(0));
-    // The command has ended by itself, and nothing began after the signal.
-    assert_eq!(acts(&deck), revival(&id));
-    let ended = deck.ended();
-    let (call, code, _) = ended.last().unwrap();
-    assert!(call.is("session restart", &id) && *code == 0, "{call:?}");
-    assert!(deck.agent_pid(&id).is_some());
-    assert_eq!(story(&deck, &id), WORKED[..2]);
-    assert_eq!(spent(&deck, &id), 1);
-    // The next run knows of it.
-    assert_eq!(deck.once().status.code(), Some(0));
-    assert_eq!(acts(&deck), [revival(&id), revival(&next)].concat());
-    assert_eq!(story(&deck, &id), WORKED);
-}
-
-#[test]
 fn somebody_else_is_restarting() {
     let deck = with_agents();
     let id = deck.row("conductor-ops").dead().add();
@@ -269,25 +229,6 @@ fn one_bad_answer_does_not_spread() {
             .all(|act| known.contains(act) || *act == restart(&others[1])),
         "{acts:?}"
     );
-}
-
-#[test]
-fn beside_the_terminal_interface_two_looks_must_agree() {
-    let deck = with_agents();
-    let _interface = Interface::open(&deck);
-    let id = deck.row("conductor-ops").dead().add();
-    let daemon = watching(&deck);
-    daemon.wait_for_line("watchdog.log", "restart: done");
-    let calls = deck.ledger();
-    let looks: Vec<u64> = calls
-        .iter()
-        .filter(|call| call.is("session show", &id))
-        .map(|call| call.at)
-        .collect();
-    assert_eq!(looks.len(), 2);
-    assert!(looks[1] - looks[0] >= 950, "{looks:?}");
-    assert_eq!(acts(&deck), revival(&id));
-    assert_eq!(story(&deck, &id), WORKED);
 }
 
 #[test]

@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn limits_in_the_wild() {
+    fn limit_wordings() {
         for text in [
             "HTTP 429",
             "INVALID_OPERATION: failed to restart session: HTTP/1.1 429 Too Many Requests",

@@ -104,3 +104,68 @@ pub fn restarted(deck: &Deck) -> Vec<String> {
 pub fn count(deck: &Deck, file: &str, text: &str) -> usize {
     deck.read(file).matches(text).count()
 }
+
+/// Milliseconds that a stamp in the ledger may be off on a machine under load.
+const SLACK: u64 = 5000;
+
+/// The restarts of a deck on whose watchdog time passes faster.
+pub struct Story<'a> {
+    deck: &'a Deck,
+    /// Milliseconds that were passed over.
+    passed: u64,
+    /// Unix milliseconds as the watchdog has lived them, and id.
+    pub restarts: Vec<(u64, String)>,
+}
+
+impl<'a> Story<'a> {
+    /// Nothing has happened yet.
+    pub fn of(deck: &'a Deck) -> Story<'a> {
+        Story {
+            deck,
+            passed: 0,
+            restarts: Vec::new(),
+        }
+    }
+
+    /// Lets seconds pass.
+    pub fn pass(&mut self, seconds: u64) {
+        self.note();
+        if self.deck.watchdog_dir().join("state.json").exists() {
+            pass(self.deck, seconds);
+        }
+        self.passed += seconds * 1000;
+    }
+
+    fn note(&mut self) {
+        let calls = self.deck.ledger().into_iter();
+        let restarts: Vec<_> = calls
+            .filter(|call| call.args.contains("session restart"))
+            .collect();
+        for call in &restarts[self.restarts.len()..] {
+            let id = call.args.split(' ').nth(4).unwrap().to_owned();
+            self.restarts.push((call.at + self.passed, id));
+        }
+    }
+
+    /// Never two within 60 s, and never more than three of one in 300 s.
+    #[track_caller]
+    pub fn inside_the_guardrails(&mut self, what: &str) {
+        self.note();
+        let all = &self.restarts;
+        for pair in all.windows(2) {
+            assert!(
+                pair[1].0 + SLACK >= pair[0].0 + 60_000,
+                "{what}: two within 60 s: {all:?}"
+            );
+        }
+        for (at, id) in all {
+            let window = all
+                .iter()
+                .filter(|(other, of)| of == id && *other + SLACK < at + 300_000 && other >= at);
+            assert!(
+                window.count() <= 3,
+                "{what}: more than three in 300 s: {all:?}"
+            );
+        }
+    }
+}

@@ -3,6 +3,7 @@
 //! JSON logs. Does not know any scenario.
 #![allow(dead_code, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+use std::io::ErrorKind;
 use std::os::unix::fs::DirBuilderExt;
 use std::os::unix::net::UnixDatagram;
 use std::os::unix::process::CommandExt;
@@ -12,6 +13,9 @@ use rustix::process::Signal;
 use serde_json::Value;
 
 use crate::common::{Daemon, Deck, PATIENCE, write};
+
+/// What `restart.log` says of a restart that worked.
+pub const WORKED: [&str; 3] = ["attempt", "accepted", "done"];
 
 /// A deck whose watchdog polls each second and waits a second between restarts.
 pub fn impatient() -> Deck {
@@ -24,6 +28,13 @@ pub fn polled_every(seconds: u32) -> Deck {
     let deck = Deck::new();
     deck.setting("SAFETY_POLL_S", &seconds.to_string());
     deck.setting("MIN_GLOBAL_RESTART_INTERVAL_S", "1");
+    deck
+}
+
+/// An impatient deck whose restarts bring up agents: processes under tmux.
+pub fn with_agents() -> Deck {
+    let deck = impatient();
+    deck.start_tmux();
     deck
 }
 
@@ -109,10 +120,14 @@ pub fn watching(deck: &Deck) -> Daemon<'_> {
     deck.setting("NOTIFY_SOCKET", path.to_str().unwrap());
     let daemon = deck.daemon();
     let mut message = [0; 1024];
-    while {
-        let length = manager.recv(&mut message).expect("READY=1 came");
-        &message[..length] != b"READY=1"
-    } {}
+    loop {
+        match manager.recv(&mut message) {
+            Ok(length) if message[..length].starts_with(b"STATUS=") => break,
+            Ok(_) => {}
+            Err(e) if e.kind() == ErrorKind::Interrupted => {}
+            Err(e) => panic!("no status came: {e}"),
+        }
+    }
     daemon
 }
 
@@ -157,6 +172,26 @@ pub fn spent(deck: &Deck, id: &str) -> usize {
     let file: Value = serde_json::from_str(&deck.read("state.json")).unwrap();
     let booked = &file["state"]["sessions"][id]["restarts"];
     booked.as_array().unwrap().len()
+}
+
+/// Why a session is left alone at the moment: the rule, written down or not.
+pub fn refused(deck: &Deck, id: &str) -> Option<String> {
+    let file: Value = serde_json::from_str(&deck.read("state.json")).unwrap();
+    let rule = file["state"]["sessions"][id]["refusal"]["rule"].as_str()?;
+    Some(rule.to_owned())
+}
+
+/// Processes that the stand-in has left behind on this deck.
+pub fn left_behind(deck: &Deck) -> usize {
+    let program = deck.file("bin/agent-deck");
+    let line = [program.to_str().unwrap(), "--stand-in-grandchild", ""].join("\0");
+    let commands = std::fs::read_dir("/proc").unwrap().map(|process| {
+        let process = process.unwrap().path();
+        std::fs::read(process.join("cmdline")).unwrap_or_default()
+    });
+    commands
+        .filter(|command| *command == line.as_bytes())
+        .count()
 }
 
 /// Sets a flag file of the watchdog.
