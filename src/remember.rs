@@ -426,13 +426,8 @@ pub fn answers_again(state: &mut State, profile: &Profile, now: Time) {
         .is_some_and(|known| known.failures > 0)
     {
         state.profile(profile).failures = 0;
-        resolve(
-            state,
-            Kind::List,
-            profile.as_str(),
-            "agent-deck answers again",
-            now,
-        );
+        let text = format!("agent-deck answers again, and knows no profile {profile}");
+        resolve(state, Kind::List, profile.as_str(), &text, now);
     }
 }
 
