@@ -33,6 +33,8 @@ pub mod refusal;
 pub mod remember;
 pub mod report;
 pub mod saving;
+#[cfg(test)]
+mod scratch;
 pub mod state;
 pub mod stored;
 pub mod telling;

@@ -204,7 +204,7 @@ fn pure_rooms_have_no_windows() {
     for file in program() {
         let inside =
             |room: &&str| file.name == **room || file.name.starts_with(&format!("{room}/"));
-        if !PURE.iter().any(|room| inside(room)) {
+        if !PURE.iter().any(inside) {
             continue;
         }
         seen += 1;

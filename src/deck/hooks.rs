@@ -193,7 +193,7 @@ fn modified(meta: &Metadata) -> Option<Time> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::deck::scratch::Scratch;
+    use crate::scratch::Scratch;
     use std::os::unix::fs::symlink;
 
     const ID: &str = "1a2b3c4d-1755900000";

@@ -11,6 +11,3 @@ pub mod hooks;
 pub mod places;
 pub mod processes;
 pub mod trouble;
-
-#[cfg(test)]
-pub(crate) mod scratch;

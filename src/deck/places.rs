@@ -133,7 +133,7 @@ fn exists(path: &Path) -> io::Result<bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::deck::scratch::Scratch;
+    use crate::scratch::Scratch;
 
     fn roots(home: &Scratch, xdg: Option<&str>) -> Roots {
         Roots {

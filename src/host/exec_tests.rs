@@ -4,7 +4,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::time::Instant;
 
 use super::*;
-use crate::host::scratch::{PATIENCE, Scratch, until};
+use crate::scratch::{PATIENCE, Scratch, until};
 
 const LONG: Duration = Duration::from_secs(600);
 

@@ -147,7 +147,7 @@ pub fn oddities(folder: &Path) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::host::scratch::Scratch;
+    use crate::scratch::Scratch;
     use std::time::Duration;
 
     const HOUR: Duration = Duration::from_secs(3600);

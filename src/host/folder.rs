@@ -263,7 +263,7 @@ fn named(path: &Path, error: &io::Error) -> io::Error {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::host::scratch::Scratch;
+    use crate::scratch::Scratch;
     use std::os::unix::fs::symlink;
 
     fn mode(path: &Path) -> u32 {

@@ -4,8 +4,8 @@ use std::os::unix::fs::symlink;
 use std::time::Duration;
 
 use super::*;
-use crate::host::scratch::{PATIENCE, Scratch, until};
 use crate::host::wait::Wait;
+use crate::scratch::{PATIENCE, Scratch, until};
 
 const ID: &str = "1a2b3c4d-1755900000";
 

@@ -193,7 +193,7 @@ fn named(path: &Path, error: &io::Error) -> io::Error {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::host::scratch::{Scratch, until};
+    use crate::scratch::{Scratch, until};
 
     /// Takes it once it is free: a child that another test is just starting may
     /// share a dropped lock for a moment.

@@ -1,7 +1,7 @@
 //! Tests of `logs.rs`, with real files.
 
 use super::*;
-use crate::host::scratch::Scratch;
+use crate::scratch::Scratch;
 use serde_json::json;
 
 const AT: Time = Time(1_796_057_493_000);

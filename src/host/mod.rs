@@ -31,6 +31,3 @@ mod folder_watch;
 mod no_watch;
 #[cfg(target_os = "linux")]
 mod process_watch;
-
-#[cfg(test)]
-mod scratch;

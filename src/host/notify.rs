@@ -101,7 +101,7 @@ fn address(text: &OsStr) -> Option<SocketAddr> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::host::scratch::{PATIENCE, Scratch};
+    use crate::scratch::{PATIENCE, Scratch};
 
     fn receive(socket: &UnixDatagram) -> String {
         let mut bytes = [0; 1024];

@@ -125,9 +125,9 @@ fn said(count: usize, why: Errno) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::host::scratch::{PATIENCE, elsewhere, until};
     use crate::host::wait::{Hint, Wait};
     use crate::model::SessionId;
+    use crate::scratch::{PATIENCE, elsewhere, until};
     use std::process::{Child, Command};
 
     fn agent(name: &str) -> Watched {

@@ -213,7 +213,7 @@ impl Drop for Signals {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::host::scratch::{PATIENCE, elsewhere, until};
+    use crate::scratch::{PATIENCE, elsewhere, until};
     use rustix::process::{Signal, getpid, kill_process};
 
     fn hints_until(wait: &mut Wait, wanted: &Hint) -> Vec<Hint> {
@@ -269,7 +269,7 @@ mod tests {
         if elsewhere("host::wait::tests::nothing_wakes_before_the_time_is_over") {
             return;
         }
-        let scratch = crate::host::scratch::Scratch::new();
+        let scratch = crate::scratch::Scratch::new();
         let mut wait = Wait::new().unwrap();
         wait.watch_folders(&scratch.join("hooks"), &scratch.join("watchdog"));
         wait.watch_processes(&[(Watched::Server, std::process::id())]);

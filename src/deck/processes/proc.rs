@@ -248,7 +248,7 @@ fn args(bytes: &[u8]) -> Vec<String> {
 mod tests {
     use super::*;
     use crate::clock::Clock;
-    use crate::deck::scratch::Scratch;
+    use crate::scratch::Scratch;
     use std::process::{Child, Command};
 
     const MOMENT: Moment = Moment {

@@ -1,4 +1,4 @@
-//! What the tests of this room share: a folder that goes away again, waiting
+//! What the tests beside the code share: a folder that goes away again, waiting
 //! for a condition, and a process of one's own.
 //!
 //! Only compiled for tests.
@@ -34,6 +34,21 @@ impl Scratch {
 
     pub fn join(&self, name: &str) -> PathBuf {
         self.0.join(name)
+    }
+
+    /// Writes a file below the folder, with the folders that lead to it.
+    pub fn write(&self, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.0.join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, content).unwrap();
+        path
+    }
+
+    /// Makes a folder below the folder.
+    pub fn folder(&self, name: &str) -> PathBuf {
+        let path = self.0.join(name);
+        fs::create_dir_all(&path).unwrap();
+        path
     }
 }
 
