@@ -19,6 +19,9 @@ SHARE = $(DESTDIR)$(PREFIX)/share
 # unwinding are of no use where a panic aborts: 4 % smaller.
 STATIC_FLAGS ?= -C linker=rust-lld -C link-arg=--icf=all -C link-arg=-zpack-relative-relocs -C force-unwind-tables=no
 
+# The tests wait more than they compute: more of them at once than there are cores.
+export RUST_TEST_THREADS ?= 6
+
 # A shell without a login has not read rustup's setting.
 export PATH := $(PATH):$(HOME)/.cargo/bin
 .PHONY: all help demo test check static bench install uninstall clean cargo

@@ -401,14 +401,12 @@ fn cool_down(memory: Option<&Memory>, now: Time) -> Answer {
 }
 
 fn usage_limit(memory: Option<&Memory>, now: Time) -> Answer {
-    let what = "usage limit on its screen, reset unknown";
-    since(
-        Rule::UsageLimit,
-        memory.and_then(|m| m.usage_limit),
-        USAGE_LIMIT,
-        what,
-        now,
-    )
+    let seen = memory.and_then(|m| m.usage_limit);
+    let what = match seen {
+        None => "no usage limit on its screen",
+        Some(_) => "usage limit on its screen, reset unknown",
+    };
+    since(Rule::UsageLimit, seen, USAGE_LIMIT, what, now)
 }
 
 /// A rule that refuses for `length` after a moment.

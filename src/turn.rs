@@ -134,6 +134,9 @@ fn requests<W: World>(watch: &mut Watch, world: &mut W) {
 
 /// Lists every profile and books what is seen.
 fn observe<W: World>(watch: &mut Watch, world: &mut W) {
+    if world.leaving() {
+        return;
+    }
     let now = world.now();
     let profiles = match world.profiles() {
         Ok(profiles) => profiles,
@@ -354,7 +357,12 @@ fn examine<W: World>(watch: &Watch, world: &mut W, row: &Session) -> Finding {
         stale: planned.is_none_or(|p| !p.hinted) && watch.list_age(&row.profile, now) > FRESH,
     };
     loop {
-        match restart::judge(&look, world.now()) {
+        let finding = restart::judge(&look, world.now());
+        // Asked to leave: no further command begins.
+        if world.leaving() {
+            return finding;
+        }
+        match finding {
             Finding::AskShow => look.shown = Some(world.show(&row.profile, &row.id)),
             Finding::AskPane => look.pane = Some(world.pane(&row.profile, &row.id)),
             Finding::AskList => look.listed = Some(listed_now(watch, world, row)),

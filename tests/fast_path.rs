@@ -10,15 +10,13 @@
 mod common;
 mod scene;
 
-use std::io::{Read, Write};
 use std::os::unix::fs::symlink;
-use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
 use common::{Daemon, Deck, now};
 use rustix::process::Signal;
 use scene::{
-    Agent, WORKED, acts, count, flag, polled_every, polls, refused, restart, revival, show, story,
+    Agent, WORKED, acts, count, flag, kill_session, polled_every, polls, refused, revival, story,
     turns, watching,
 };
 
@@ -98,38 +96,6 @@ fn fast_path_beats_the_poll_when_tmux_loses_the_session() {
 #[test]
 fn fast_path_beats_the_poll_when_the_tmux_server_ends() {
     noticed_at_once("", |deck, _| deck.kill_tmux());
-}
-
-/// As `tmux kill-session` does.
-fn kill_session(deck: &Deck, id: &str) {
-    let mut tmux = UnixStream::connect(deck.file("tmux.sock")).unwrap();
-    writeln!(tmux, "stop\tdefault\t{id}").unwrap();
-    tmux.read_to_string(&mut String::new()).unwrap();
-}
-
-#[test]
-#[ignore = "takes 65 s: three agents have to get older than a minute"]
-fn fast_path_for_agents_that_are_older_than_a_minute() {
-    let decks = [patient(), patient(), patient()];
-    let ids: Vec<String> = decks
-        .iter()
-        .map(|deck| deck.row("conductor-ops").add())
-        .collect();
-    for (deck, id) in decks.iter().zip(&ids) {
-        deck.start_agent(id);
-    }
-    let _daemons: Vec<Daemon> = decks.iter().map(watching).collect();
-    std::thread::sleep(Duration::from_secs(62));
-    decks[0].kill_agent(&ids[0]);
-    kill_session(&decks[1], &ids[1]);
-    decks[2].kill_tmux();
-    for (deck, id) in decks.iter().zip(&ids) {
-        deck.wait_for_line("watchdog.log", &format!("{id}: restart: done"));
-        // Its end was witnessed, so its terminal does not matter.
-        assert_eq!(acts(deck), [show(id), restart(id)]);
-    }
-    let polls = [0, 1].map(|n| polls(&decks[n]));
-    assert_eq!(polls, [1, 1]);
 }
 
 #[test]

@@ -8,11 +8,12 @@ mod scene;
 
 use std::time::Duration;
 
-use common::{is_running, write};
+use common::{Daemon, Deck, is_running, write};
 use rustix::process::Signal;
 use scene::{
-    Agent, Interface, POLL, WORKED, acts, count, flag, impatient, left_behind, pane, polled_every,
-    polls, records, refused, revival, show, spent, story, turns, watching, with_agents,
+    Agent, Interface, POLL, WORKED, acts, count, flag, impatient, kill_session, left_behind, pane,
+    polled_every, polls, records, refused, restart, revival, show, spent, story, turns, watching,
+    with_agents,
 };
 
 #[test]
@@ -164,4 +165,44 @@ fn looking_from_the_wrong_place() {
         text.contains("8 sessions of this profile read dead while their agents live"),
         "{text}"
     );
+}
+
+/// A deck with a tmux server, polled every five minutes, so that nothing is owed
+/// to the poll.
+#[cfg(target_os = "linux")]
+fn patient() -> Deck {
+    let deck = polled_every(300);
+    deck.start_tmux();
+    deck
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn fast_path_for_agents_that_are_older_than_a_minute() {
+    let decks = [patient(), patient(), patient()];
+    let ids: Vec<String> = decks
+        .iter()
+        .map(|deck| deck.row("conductor-ops").add())
+        .collect();
+    for (deck, id) in decks.iter().zip(&ids) {
+        deck.start_agent(id);
+    }
+    let _daemons: Vec<Daemon> = decks.iter().map(watching).collect();
+    std::thread::sleep(Duration::from_secs(62));
+    decks[0].kill_agent(&ids[0]);
+    kill_session(&decks[1], &ids[1]);
+    decks[2].kill_tmux();
+    for (deck, id) in decks.iter().zip(&ids) {
+        deck.wait_for_line("watchdog.log", &format!("{id}: restart: done"));
+    }
+    // Its end was witnessed, so its terminal does not matter.
+    for n in [0, 1] {
+        assert_eq!(acts(&decks[n]), [show(&ids[n]), restart(&ids[n])]);
+    }
+    // With the server gone there is a list at once: whichever comes first.
+    let witnessed = vec![show(&ids[2]), restart(&ids[2])];
+    let found = acts(&decks[2]);
+    assert!(found == witnessed || found == revival(&ids[2]), "{found:?}");
+    let polls = [0, 1].map(|n| polls(&decks[n]));
+    assert_eq!(polls, [1, 1]);
 }

@@ -13,7 +13,10 @@ use std::time::Duration;
 
 use common::{Deck, PATIENCE};
 use rustix::process::Signal;
-use scene::{acts, count, impatient, polls, records, revival, turns, watching};
+use scene::{acts, count, impatient, polls, records, revival, show, story, turns, watching};
+
+/// Nothing.
+const NONE: [&str; 0] = [];
 
 /// The next message to the service manager.
 fn receive(manager: &UnixDatagram) -> String {
@@ -99,6 +102,36 @@ fn terminate_signal() {
         assert!(state["version"].is_u64());
         assert_eq!(daemon.said(), (String::new(), String::new()));
     }
+}
+
+#[test]
+fn terminate_signal_before_the_first_turn() {
+    let deck = impatient();
+    deck.row("conductor-ops").dead().add();
+    deck.trap("version").delay(Duration::from_millis(700)).set();
+    let mut daemon = deck.daemon();
+    deck.wait_for_call(|call| call.args == "version");
+    daemon.signal(Signal::TERM);
+    assert_eq!(daemon.wait().code(), Some(0));
+    let calls: Vec<String> = deck.ledger().into_iter().map(|call| call.args).collect();
+    assert_eq!(calls, ["version"]);
+}
+
+#[test]
+fn terminate_signal_in_the_middle_of_a_look() {
+    let deck = impatient();
+    let id = deck.row("conductor-ops").dead().add();
+    deck.trap("show").delay(Duration::from_millis(700)).set();
+    let mut daemon = deck.daemon();
+    deck.wait_for_call(|call| call.is("session show", &id));
+    daemon.signal(Signal::TERM);
+    assert_eq!(daemon.wait().code(), Some(0));
+    assert_eq!(acts(&deck), [show(&id)]);
+    assert_eq!(story(&deck, &id), NONE);
+    // The next run takes it up.
+    deck.no_trap("show");
+    assert_eq!(deck.once().status.code(), Some(0));
+    assert_eq!(acts(&deck), revival(&id));
 }
 
 #[test]

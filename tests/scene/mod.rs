@@ -4,8 +4,10 @@
 #![allow(dead_code, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::io::ErrorKind;
+use std::io::{Read, Write};
 use std::os::unix::fs::DirBuilderExt;
 use std::os::unix::net::UnixDatagram;
+use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 
@@ -258,4 +260,11 @@ impl Drop for Interface {
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
+}
+
+/// As `tmux kill-session` does.
+pub fn kill_session(deck: &Deck, id: &str) {
+    let mut tmux = UnixStream::connect(deck.file("tmux.sock")).unwrap();
+    writeln!(tmux, "stop\tdefault\t{id}").unwrap();
+    tmux.read_to_string(&mut String::new()).unwrap();
 }

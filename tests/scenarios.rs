@@ -1,0 +1,426 @@
+//! Every acceptance scenario, and where its test is, or the issue it waits for.
+//! Does not know what any of them says.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::fs;
+use std::path::Path;
+
+use Place::{Partly, Tested, Waits};
+
+/// Where the test of a scenario is.
+enum Place {
+    /// In these files of `tests/`, under the scenario's name.
+    Tested(&'static str),
+    /// There as well, but for the part that waits for this issue.
+    Partly(&'static str, u32),
+    /// Nowhere before this issue.
+    Waits(u32),
+}
+
+impl Place {
+    /// The files that hold a test.
+    fn files(&self) -> Vec<&'static str> {
+        match self {
+            Tested(files) | Partly(files, _) => files.split(' ').collect(),
+            Waits(_) => Vec::new(),
+        }
+    }
+
+    /// The issue that something of it waits for.
+    fn waits_for(&self) -> Option<u32> {
+        match self {
+            Tested(_) => None,
+            Partly(_, issue) | Waits(issue) => Some(*issue),
+        }
+    }
+}
+
+/// How many there are in each section below.
+const SECTIONS: [usize; 10] = [22, 23, 14, 21, 13, 12, 8, 8, 16, 12];
+
+const SCENARIOS: &[(&str, Place)] = &[
+    // 1. Detection: what counts as critical, what counts as dead
+    (
+        "critical-by-title-prefix",
+        Tested("restart simulator/scenarios/dead"),
+    ),
+    (
+        "critical-by-group",
+        Tested("restart simulator/scenarios/dead"),
+    ),
+    (
+        "critical-by-conductor-flag",
+        Tested("restart simulator/scenarios/dead"),
+    ),
+    (
+        "critical-by-opt-in-file",
+        Tested("restart simulator/scenarios/dead"),
+    ),
+    (
+        "ordinary-worker-left-alone",
+        Tested("left_alone simulator/scenarios/dead"),
+    ),
+    (
+        "stopped-stays-stopped",
+        Partly("left_alone simulator/scenarios/dead", 4),
+    ),
+    (
+        "archived-stays-archived",
+        Tested("left_alone simulator/scenarios/dead"),
+    ),
+    (
+        "never-started-is-no-crash",
+        Tested("left_alone simulator/scenarios/dead"),
+    ),
+    (
+        "unfamiliar-status-is-no-error",
+        Tested("left_alone simulator/scenarios/dead"),
+    ),
+    (
+        "error-with-a-live-screen",
+        Tested("patience simulator/scenarios/alive"),
+    ),
+    (
+        "young-session-grace",
+        Tested("left_alone simulator/scenarios/dead"),
+    ),
+    ("quiet-is-not-dead", Tested("simulator/scenarios/alive")),
+    (
+        "looking-from-the-wrong-place",
+        Partly("patience simulator/scenarios/alive", 5),
+    ),
+    (
+        "no-program-no-verdict",
+        Tested("programs simulator/scenarios/alive"),
+    ),
+    (
+        "everything-dies-at-once",
+        Tested("simulator/scenarios/dead"),
+    ),
+    (
+        "socket-lost-agents-alive",
+        Tested("simulator/scenarios/alive"),
+    ),
+    (
+        "fast-path-beats-the-poll",
+        Tested("simulator/scenarios/dead"),
+    ),
+    ("hook-rewritten-in-the-same-second", Tested("fast_path")),
+    ("event-queue-overflow", Tested("fast_path")),
+    ("hooks-directory-comes-and-goes", Partly("fast_path", 5)),
+    (
+        "late-answer-is-no-answer",
+        Tested("simulator/scenarios/alive"),
+    ),
+    (
+        "one-bad-answer-does-not-spread",
+        Tested("restart simulator/scenarios/dead"),
+    ),
+    // 2. Restart guardrails
+    (
+        "three-restarts-per-300s",
+        Tested("simulator/scenarios/guard"),
+    ),
+    (
+        "one-restart-per-60s-overall",
+        Tested("simulator/scenarios/guard"),
+    ),
+    ("cool-down-60s", Tested("simulator/scenarios/guard")),
+    (
+        "rate-limit-in-restart-output",
+        Tested("simulator/scenarios/guard"),
+    ),
+    (
+        "confusion-escalates",
+        Tested("restart simulator/scenarios/guard"),
+    ),
+    (
+        "recovered-before-its-turn",
+        Tested("simulator/scenarios/guard"),
+    ),
+    ("stop-wins-the-race", Partly("simulator/scenarios/alive", 4)),
+    (
+        "failing-restart-is-not-hammered",
+        Tested("simulator/scenarios/guard"),
+    ),
+    ("fourteen-at-once", Tested("simulator/scenarios/guard")),
+    (
+        "restart-without-effect",
+        Tested("simulator/scenarios/outcomes"),
+    ),
+    (
+        "same-screen-after-restart",
+        Tested("simulator/scenarios/outcomes"),
+    ),
+    ("half-started", Tested("simulator/scenarios/outcomes")),
+    (
+        "skipped-is-not-done",
+        Tested("restart simulator/scenarios/outcomes"),
+    ),
+    (
+        "restart-is-never-cut-short",
+        Tested("patience simulator/scenarios/guard"),
+    ),
+    (
+        "somebody-else-is-restarting",
+        Tested("restart simulator/scenarios/alive"),
+    ),
+    (
+        "usage-limit-is-not-a-crash",
+        Tested("simulator/scenarios/limits"),
+    ),
+    ("limit-wordings", Tested("../src/deck/trouble")),
+    (
+        "staggered-resume-after-a-limit",
+        Tested("simulator/scenarios/limits"),
+    ),
+    (
+        "auth-hold-means-hands-off",
+        Tested("simulator/scenarios/alive"),
+    ),
+    ("alive-but-logged-out", Tested("simulator/scenarios/alive")),
+    (
+        "host-out-of-processes",
+        Tested("simulator/scenarios/limits"),
+    ),
+    (
+        "same-error-three-times",
+        Tested("simulator/scenarios/limits"),
+    ),
+    ("budget-forgets", Tested("simulator/scenarios/guard")),
+    // 3. Poller
+    ("poller-gone-one-restart", Waits(4)),
+    ("poller-dedup-3600s", Waits(4)),
+    ("poller-match-is-exact", Waits(4)),
+    ("no-channel-no-check", Waits(4)),
+    ("state-dir-from-env-file", Waits(4)),
+    ("poller-restart-obeys-the-guards", Waits(4)),
+    ("poller-never-starts", Waits(5)),
+    ("process-without-reception", Waits(4)),
+    ("two-conductors-one-token", Waits(4)),
+    ("old-poller-survives", Waits(4)),
+    ("restart-did-not-help", Waits(4)),
+    ("healthy-again-but-deaf", Waits(4)),
+    ("flapping-poller", Waits(4)),
+    ("no-process-list-no-verdict", Waits(4)),
+    // 4. Waiting patrol and prompts
+    ("nudge-after-600s", Waits(4)),
+    ("nudge-dedup-3600s", Waits(4)),
+    ("pane-change-restarts-the-clock", Waits(4)),
+    ("status-change-evicts", Waits(4)),
+    ("no-parent-no-nudge", Waits(4)),
+    ("conductor-like-sessions-exempt", Waits(4)),
+    ("unreadable-pane-does-not-age", Waits(4)),
+    ("pane-gone-is-unreachable", Waits(4)),
+    ("never-answer-a-prompt", Waits(4)),
+    ("first-run-dialog-is-no-crash", Waits(4)),
+    ("unknown-screen-means-silence", Waits(4)),
+    ("draft-is-not-touched", Waits(4)),
+    ("answered-nudges-stay-bounded", Waits(4)),
+    ("refused-send-stays-due", Waits(4)),
+    ("text-left-in-the-composer", Waits(4)),
+    ("same-screen-after-nudge", Waits(4)),
+    ("own-echo-does-not-count", Waits(4)),
+    ("running-outranks-the-screen", Waits(4)),
+    ("eight-at-once", Waits(7)),
+    ("long-run-is-left-alone", Waits(4)),
+    ("somebody-else-just-typed", Waits(4)),
+    // 5. Processes and environment
+    ("grandchild-keeps-the-pipe-open", Tested("programs")),
+    ("no-zombies", Partly("telling", 8)),
+    ("no-helper-tools-needed", Tested("operations")),
+    (
+        "names-that-share-a-prefix",
+        Tested("restart simulator/scenarios/dead"),
+    ),
+    (
+        "title-equal-to-an-id",
+        Partly("restart simulator/scenarios/dead", 4),
+    ),
+    ("logout-and-login", Partly("simulator/scenarios/memory", 5)),
+    ("suspend-is-not-waiting", Waits(4)),
+    ("death-before-suspend", Tested("simulator/scenarios/guard")),
+    ("any-bytes", Tested("programs")),
+    ("strange-home", Tested("service")),
+    ("bare-path", Tested("programs")),
+    ("slow-name-lookup", Waits(5)),
+    ("clean-environment-for-the-cli", Tested("programs")),
+    // 6. State and logs
+    (
+        "silent-when-healthy",
+        Tested("logs simulator/scenarios/memory"),
+    ),
+    ("three-log-files", Partly("logs", 4)),
+    (
+        "restart-log-tells-why",
+        Tested("logs simulator/scenarios/outcomes"),
+    ),
+    (
+        "escalation-log-tells-the-outcome",
+        Tested("logs simulator/scenarios/telling"),
+    ),
+    ("verbose-shows-ticks", Tested("logs")),
+    ("digests-not-pane-text", Partly("logs", 4)),
+    (
+        "damaged-state-file",
+        Tested("memory simulator/scenarios/memory"),
+    ),
+    ("disk-full", Tested("memory simulator/scenarios/memory")),
+    ("log-truncated-underneath", Partly("logs", 5)),
+    ("planted-links", Tested("memory")),
+    (
+        "removed-sessions-leave",
+        Partly("simulator/scenarios/memory", 5),
+    ),
+    ("killed-between-intent-and-result", Partly("crash", 4)),
+    // 7. Cron, once, dry run
+    (
+        "once-runs-one-pass",
+        Partly("cron simulator/scenarios/memory", 4),
+    ),
+    (
+        "once-keeps-the-guardrails",
+        Tested("cron simulator/scenarios/memory"),
+    ),
+    ("once-remembers-timers", Waits(4)),
+    (
+        "once-without-memory",
+        Tested("memory simulator/scenarios/memory"),
+    ),
+    (
+        "dry-run-changes-nothing",
+        Partly("cron simulator/scenarios/memory", 4),
+    ),
+    ("dry-run-explains", Tested("cron")),
+    ("one-arbiter", Tested("arbiter")),
+    ("overlapping-cron-runs", Tested("arbiter")),
+    // 8. Escalation
+    (
+        "no-chat-id-local-only",
+        Tested("telling simulator/scenarios/telling"),
+    ),
+    ("chat-id-set", Tested("telling simulator/scenarios/telling")),
+    (
+        "no-invented-reset-time",
+        Tested("simulator/scenarios/limits"),
+    ),
+    ("token-never-shown", Partly("logs", 5)),
+    ("long-alert", Tested("simulator/scenarios/telling")),
+    (
+        "poison-message",
+        Tested("telling simulator/scenarios/telling"),
+    ),
+    (
+        "one-incident-few-alerts",
+        Tested("telling simulator/scenarios/telling"),
+    ),
+    (
+        "reminders-carry-news",
+        Tested("simulator/scenarios/telling"),
+    ),
+    // 9. Ladder and notices
+    ("notice-waits-for-the-parent", Waits(7)),
+    ("notice-to-a-dead-parent", Waits(7)),
+    ("death-told-once", Waits(7)),
+    ("death-needs-confirmation", Waits(7)),
+    ("no-parent-no-notice", Waits(7)),
+    ("restart-comes-before-the-notice", Waits(7)),
+    ("notices-are-merged", Waits(7)),
+    ("parent-outside-scope", Waits(7)),
+    ("parent-with-a-prompt", Waits(7)),
+    ("batch-told-once", Waits(7)),
+    ("batch-not-over", Waits(7)),
+    ("batch-wording", Waits(7)),
+    ("restarts-come-first", Waits(7)),
+    ("triage-off-by-default", Waits(7)),
+    ("triage-strict-verdict", Waits(7)),
+    ("triage-budget-rotates", Waits(7)),
+    // 10. Operations
+    ("every-capability-wired", Waits(4)),
+    ("settings-from-the-environment", Partly("service", 4)),
+    ("only-these-commands", Tested("restart")),
+    ("recycled-pid", Tested("arbiter")),
+    ("reader-leaves", Partly("service", 5)),
+    ("status-knows-the-last-tick", Waits(5)),
+    ("every-exit-has-a-reason", Tested("operations")),
+    ("installed-is-not-enabled", Waits(5)),
+    ("boot-before-the-cli", Tested("programs")),
+    ("terminate-signal", Tested("service")),
+    ("python-watchdog-still-there", Partly("operations", 5)),
+    ("healthy-tick-is-cheap", Tested("programs")),
+];
+
+/// The function's name.
+fn function(scenario: &str) -> String {
+    scenario.replace('-', "_")
+}
+
+/// Whether a text has that test.
+fn has_test(text: &str, function: &str) -> bool {
+    let lines: Vec<&str> = text.lines().map(str::trim).collect();
+    let begin = format!("fn {function}() {{");
+    let at = lines.iter().position(|line| *line == begin);
+    at.is_some_and(|at| lines[at.saturating_sub(3)..at].contains(&"#[test]"))
+}
+
+/// The text of a file of `tests/`.
+fn read(file: &str) -> String {
+    let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
+    let path = tests.join(format!("{file}.rs"));
+    fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
+}
+
+#[test]
+fn every_scenario_is_tested_where_the_table_says() {
+    let mut missing = Vec::new();
+    for (scenario, place) in SCENARIOS {
+        for file in place.files() {
+            if !has_test(&read(file), &function(scenario)) {
+                missing.push(format!("{scenario} in {file}"));
+            }
+        }
+    }
+    assert_eq!(missing, [""; 0]);
+}
+
+#[test]
+fn none_is_missing_or_named_twice() {
+    assert_eq!(SCENARIOS.len(), SECTIONS.iter().sum::<usize>());
+    let mut names: Vec<&str> = SCENARIOS.iter().map(|(name, _)| *name).collect();
+    names.sort_unstable();
+    for pair in names.windows(2) {
+        assert_ne!(pair[0], pair[1]);
+    }
+    let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    assert!(names.iter().all(|name| name.chars().all(plain)));
+}
+
+#[test]
+fn what_waits_has_no_test_yet_and_waits_for_an_issue_to_come() {
+    let mut folders = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("tests")];
+    let mut tests = String::new();
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            match path.extension() {
+                None => folders.push(path),
+                Some(end) if end == "rs" => tests += &fs::read_to_string(path).unwrap(),
+                Some(_) => {}
+            }
+        }
+    }
+    for (scenario, place) in SCENARIOS {
+        if place.files().is_empty() {
+            assert!(
+                !has_test(&tests, &function(scenario)),
+                "{scenario} has a test: name its file"
+            );
+        }
+        assert!(
+            place
+                .waits_for()
+                .is_none_or(|issue| (4..=8).contains(&issue)),
+            "{scenario}"
+        );
+    }
+}
