@@ -78,7 +78,7 @@ fn seen_wrongly(
     sight: &Sight,
     now: Time,
 ) -> bool {
-    let wrong = wrong_place(rows, sight);
+    let wrong = wrong_place(rows, now, sight);
     let memory = state.profile(profile);
     memory.wrong_since = wrong.as_ref().map(|_| memory.wrong_since.unwrap_or(now));
     let since = memory.wrong_since;

@@ -339,12 +339,13 @@ fn examine<W: World>(watch: &Watch, world: &mut W, row: &Session) -> Finding {
             again: None,
         });
     };
+    let list_age = watch.list_age(&row.profile, now);
     let mut look = Look {
         row,
         memory,
         traces: world.traces(&row.profile, &row.id),
         blind: eyes::blind(&row.profile, watch.rows(&row.profile), &before),
-        wrong_place: eyes::wrong_place(watch.rows(&row.profile), &before),
+        wrong_place: eyes::wrong_place(watch.rows(&row.profile), now.minus(list_age), &before),
         before: &before,
         after: None,
         shown: None,
@@ -354,7 +355,7 @@ fn examine<W: World>(watch: &Watch, world: &mut W, row: &Session) -> Finding {
         witnessed: planned.is_some_and(|p| p.witnessed),
         life_seen: watch.life_seen(),
         own: watch.state.running_pids().collect(),
-        stale: planned.is_none_or(|p| !p.hinted) && watch.list_age(&row.profile, now) > FRESH,
+        stale: planned.is_none_or(|p| !p.hinted) && list_age > FRESH,
     };
     loop {
         let finding = restart::judge(&look, world.now());

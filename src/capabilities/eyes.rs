@@ -3,12 +3,14 @@
 //!
 //! This file does not know single sessions.
 
+use crate::clock::Time;
 use crate::deck::processes::{alive_beside_shell, maybe_alive, pane_process};
 use crate::model::{Profile, Session, Sight, Status};
 
 /// Whether we look from another place than the sessions live in, or the tmux
-/// socket was lost: agents live, and agent-deck sees none of them.
-pub fn wrong_place(rows: &[Session], sight: &Sight) -> Option<String> {
+/// socket was lost: agents live, and agent-deck sees none of them. Those that
+/// started after it was asked, at `listed`, prove nothing.
+pub fn wrong_place(rows: &[Session], listed: Time, sight: &Sight) -> Option<String> {
     let Sight::Seen(table) = sight else {
         return None;
     };
@@ -16,8 +18,10 @@ pub fn wrong_place(rows: &[Session], sight: &Sight) -> Option<String> {
         return None;
     }
     let dead = rows.iter().filter(|row| row.status == Status::Error);
+    let lived = |pid: u32| table.iter().any(|p| p.pid == pid && p.started <= listed);
     let living = dead
-        .filter(|row| alive_beside_shell(table, &row.id, "").is_some())
+        .filter_map(|row| alive_beside_shell(table, &row.id, ""))
+        .filter(|(pid, _)| lived(*pid))
         .count();
     (living > 0).then(|| {
         format!(
@@ -96,19 +100,22 @@ mod tests {
     fn agents_that_live_unseen_mean_the_wrong_place_unless_one_is_seen() {
         let sight = with_agent("b-1");
         let (a, b) = (row("a-1", Status::Error), row("b-1", Status::Error));
-        assert!(wrong_place(&[a.clone(), b.clone()], &sight).is_some());
+        assert!(wrong_place(&[a.clone(), b.clone()], Time(0), &sight).is_some());
         let alive = row("c-1", Status::Waiting);
         assert_eq!(
-            wrong_place(&[a.clone(), b.clone(), alive.clone()], &sight),
+            wrong_place(&[a.clone(), b.clone(), alive.clone()], Time(0), &sight),
             None
         );
         let ssh = Session {
             is_ssh: true,
             ..alive
         };
-        assert!(wrong_place(&[a.clone(), b, ssh], &sight).is_some());
-        assert_eq!(wrong_place(std::slice::from_ref(&a), &sight), None);
-        assert_eq!(wrong_place(&[a], &Sight::Blind("macOS".to_owned())), None);
+        assert!(wrong_place(&[a.clone(), b, ssh], Time(0), &sight).is_some());
+        assert_eq!(wrong_place(std::slice::from_ref(&a), Time(0), &sight), None);
+        assert_eq!(
+            wrong_place(&[a], Time(0), &Sight::Blind("macOS".to_owned())),
+            None
+        );
     }
 
     #[test]
