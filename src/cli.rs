@@ -56,7 +56,9 @@ Usage: agent-deck-watchdog [--once] [--dry-run] [--verbose]
 
 Settings (environment): AGENT_DECK_ROOT, AGENT_DECK_BIN, AGENT_DECK_PROFILE,
   MIN_GLOBAL_RESTART_INTERVAL_S, SAFETY_POLL_S, PROCESS_WATCH,
-  TELEGRAM_ESCALATION_CHAT_ID. See agent-deck-watchdog(1).
+  TELEGRAM_ESCALATION_CHAT_ID; checked, not used yet: POLLER_RESTART_DEDUP_S,
+  WAITING_PATROL_THRESHOLD_S, WAITING_PATROL_NUDGE_DEDUP_S.
+  See agent-deck-watchdog(1).
 Logs: $AGENT_DECK_ROOT/watchdog/, by default ~/.agent-deck/watchdog/.
 Exit: 0 done, 2 wrong use or setting, 4 another instance runs, 5 system error.
 ";

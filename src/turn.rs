@@ -59,15 +59,13 @@ pub fn between<W: World>(watch: &mut Watch, world: &mut W) {
 
 /// A hook record came: a new agent may be there, or an old one may be gone.
 pub fn hook<W: World>(watch: &mut Watch, world: &mut W, id: &SessionId) {
-    let Some(row) = watch
-        .row(id)
-        .filter(|row| restart::is_critical(row, &watch.flags))
-    else {
+    let critical = |row: &&Session| restart::is_critical(row, &watch.flags);
+    let Some(row) = watch.row(id).filter(critical) else {
         return;
     };
-    let (row_profile, id) = (row.profile.clone(), row.id.clone());
+    let (profile, id) = (row.profile.clone(), row.id.clone());
     let now = world.now();
-    let Some(hook) = world.traces(&row_profile, &id).hook else {
+    let Some(hook) = world.traces(&profile, &id).hook else {
         return;
     };
     match hook.event.as_str() {

@@ -33,7 +33,10 @@ impl Sim {
 
     /// Stopped in the terminal interface: no command is to be seen.
     pub fn stopped_in_the_interface(&mut self, id: &SessionId, saved: u64) {
-        self.row(id).leaving = Some(self.truth());
+        // Of one that is dead already nothing is to be seen before it is saved.
+        let truth = self.truth();
+        let row = self.row(id);
+        row.leaving = row.agent.map(|_| truth);
         self.tell_history(format!("{id} is stopped in the terminal interface"));
         self.kill_terminal(id, 0);
         let id = id.clone();

@@ -183,6 +183,7 @@ fn restart_is_never_cut_short() {
     stage.seconds(200);
     stage.at_about(&slow, &[0]);
     stage.at_about(&other, &[100]);
+    assert_eq!(stage.says("wrong-eyes"), 0, "{}", stage.log());
     assert!(stage.row(&slow).agent.is_some());
 }
 
@@ -219,6 +220,7 @@ fn a_pause_counts_although_a_command_takes_minutes() {
     let slow = stage.dead("conductor-a");
     let held = stage.dead("conductor-b");
     let paused = stage.dead("conductor-c");
+    stage.session("conductor-d");
     stage.row(&slow).answer = Answer::Takes(100_000);
     let id = held.clone();
     stage.sim().after(50_000, move |sim| {

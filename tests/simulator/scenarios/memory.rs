@@ -7,7 +7,7 @@ use agent_deck_watchdog::clock::Time;
 use agent_deck_watchdog::state::State;
 
 use super::{HOUR, Stage};
-use crate::deck::OnStart;
+use crate::deck::{Answer, OnStart};
 
 #[test]
 fn silent_when_healthy() {
@@ -90,6 +90,40 @@ fn logout_and_login() {
     let later = |times: Vec<u64>| times.into_iter().filter(|at| *at >= back).count();
     assert_eq!(later(stage.times(&used)), 1, "one is left for that window");
     assert_eq!(later(stage.times(&other)), 1);
+}
+
+#[test]
+fn a_crash_between_decision_and_start_counts_as_a_restart() {
+    for after in [false, true] {
+        let mut stage = Stage::new();
+        let id = stage.dead("conductor-a");
+        // The second save is that of the intent.
+        stage.sim().crash_at = Some((2, after));
+        stage.seconds(40);
+        // Before it is written nothing was decided; behind it, it may have begun.
+        stage.at_about(&id, if after { &[] } else { &[1] });
+        stage.seconds(60);
+        assert_eq!(stage.times(&id).len(), 1);
+        let first = if after { "unknown" } else { "accepted" };
+        assert_eq!(stage.outcomes()[0], first);
+    }
+}
+
+#[test]
+fn a_crash_while_the_command_runs_waits_for_its_end() {
+    for mode in [Stage::new, Stage::cron] {
+        let mut stage = mode();
+        let id = stage.dead("conductor-a");
+        let other = stage.dead("conductor-b");
+        stage.row(&id).answer = Answer::Takes(150_000);
+        // The third save notes that the command runs.
+        stage.sim().crash_at = Some((3, true));
+        stage.seconds(140);
+        assert_eq!((stage.times(&id).len(), stage.times(&other).len()), (1, 0));
+        stage.seconds(200);
+        assert_eq!((stage.times(&id).len(), stage.times(&other).len()), (1, 1));
+        assert_eq!(stage.outcomes()[..2], ["unknown", "done"]);
+    }
 }
 
 #[test]
