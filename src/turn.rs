@@ -288,7 +288,10 @@ fn serve<W: World>(watch: &mut Watch, world: &mut W) {
 /// Looks at one session, and acts if it is dead and the guard agrees.
 fn consider<W: World>(watch: &mut Watch, world: &mut W, id: &SessionId) {
     let critical = |row: &&Session| restart::is_critical(row, &watch.flags) && !row.archived;
-    let Some(row) = watch.row(id).filter(critical).cloned() else {
+    // A row that has moved to another profile since is not the one to look at.
+    let known = watch.state.sessions.get(id).map(|memory| &memory.profile);
+    let at_home = |row: &&Session| known.is_none_or(|profile| *profile == row.profile);
+    let Some(row) = watch.row(id).filter(critical).filter(at_home).cloned() else {
         return watch.unplan(id);
     };
     let listed_dead = watch.planned(id).is_some_and(|p| !p.hinted);
