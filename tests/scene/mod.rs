@@ -185,7 +185,7 @@ pub fn refused(deck: &Deck, id: &str) -> Option<String> {
 
 /// Processes that the stand-in has left behind on this deck.
 pub fn left_behind(deck: &Deck) -> usize {
-    let program = deck.file("bin/agent-deck");
+    let program = deck.file("bin/ps");
     let line = [program.to_str().unwrap(), "--stand-in-grandchild", ""].join("\0");
     let commands = std::fs::read_dir("/proc").unwrap().map(|process| {
         let process = process.unwrap().path();

@@ -137,8 +137,9 @@ fn count_down(dir: &Path, times: u64) -> io::Result<()> {
     Ok(())
 }
 
+/// Under another name, so that nobody takes it for agent-deck at work.
 fn leave_grandchild(deck: &Deck) -> io::Result<()> {
-    let program: PathBuf = deck.bin("agent-deck");
+    let program: PathBuf = deck.bin("ps");
     Command::new(program)
         .arg(GRANDCHILD)
         .stdin(Stdio::null())
