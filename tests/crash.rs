@@ -212,6 +212,9 @@ fn killed_between_intent_and_result() {
         intent(&deck)["process"]["pid"].as_i64()
     });
     deck.wait_for_call(|call| call.is("session restart", &id));
+    deck.wait("the trap to be taken", || {
+        (!deck.file("traps/restart").exists()).then_some(())
+    });
     run.crash();
     let pid = Pid::from_raw(pid.try_into().unwrap()).unwrap();
     kill_process(pid, Signal::KILL).unwrap();
