@@ -36,6 +36,12 @@ fn names(deck: &Deck, begin: &str) -> Vec<String> {
     names.filter(|name| name.starts_with(begin)).collect()
 }
 
+/// Waits until agent-deck was asked for lists more often than that.
+fn wait_for_more_lists_than(deck: &Deck, count: usize) {
+    let lists = |call: &&common::Call| call.args.contains("list");
+    deck.wait_for_ledger(|calls| calls.iter().filter(lists).count() > count);
+}
+
 #[test]
 fn a_memory_that_can_be_read_is_used() {
     let (deck, id) = used_deck();
@@ -207,13 +213,7 @@ fn disk_full() {
         fs::metadata(deck.watchdog_dir().join("state.json")).ok()
     });
     daemon.wait_for_line("watchdog.log", "starts as process");
-    deck.wait_for_ledger(|calls| {
-        calls
-            .iter()
-            .filter(|call| call.args.contains("list"))
-            .count()
-            > 2
-    });
+    wait_for_more_lists_than(&deck, 2);
 
     // Running on: the limits are kept in memory, and it warns once.
     let obstacle = no_room(&deck);
@@ -250,13 +250,7 @@ fn a_disk_that_is_full_at_the_start() {
     let daemon = deck.daemon();
     daemon.wait_for_line("watchdog.log", "cannot be written, so nothing is done");
     daemon.wait_for_line("restart.log", "\"rule\":\"memory\"");
-    deck.wait_for_ledger(|calls| {
-        calls
-            .iter()
-            .filter(|call| call.args.contains("list"))
-            .count()
-            > 3
-    });
+    wait_for_more_lists_than(&deck, 3);
     assert_eq!(restarted(&deck), [""; 0]);
     assert_eq!(count(&deck, "watchdog.log", "cannot be written"), 1);
     fs::remove_dir_all(obstacle).unwrap();
@@ -274,13 +268,7 @@ fn logs_that_cannot_be_written_stop_nothing() {
     }
     let mut daemon = deck.daemon();
     deck.wait_for_call(|call| call.is("session restart", &id));
-    deck.wait_for_ledger(|calls| {
-        calls
-            .iter()
-            .filter(|call| call.args.contains("list"))
-            .count()
-            > 2
-    });
+    wait_for_more_lists_than(&deck, 2);
     assert!(daemon.stop().success());
     let (_, err) = daemon.said();
     for log in ["watchdog.log", "restart.log"] {

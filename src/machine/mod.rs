@@ -122,14 +122,7 @@ impl Machine {
             Err(why) => return why,
         };
         let end = self.ask(&argv::version(), READ_DEADLINE, ANSWER_MOST);
-        let version = match &end {
-            Ok((code, stdout, stderr)) => answers::version(&Raw {
-                code: *code,
-                stdout,
-                stderr,
-            }),
-            Err(_) => None,
-        };
+        let version = end.ok().and_then(|output| answers::version(&output.raw()));
         match version {
             Some((a, b, c)) => format!("agent-deck {a}.{b}.{c} at {}", program.display()),
             None => format!("agent-deck of unknown version at {}", program.display()),
@@ -155,12 +148,8 @@ impl Machine {
     }
 
     fn list_profiles(&mut self) -> Result<Vec<ProfileRow>, NoAnswer> {
-        let (code, stdout, stderr) = self.ask(&argv::profiles(), READ_DEADLINE, ANSWER_MOST)?;
-        answers::profiles(&Raw {
-            code,
-            stdout: &stdout,
-            stderr: &stderr,
-        })
+        let output = self.ask(&argv::profiles(), READ_DEADLINE, ANSWER_MOST)?;
+        answers::profiles(&output.raw())
     }
 
     /// Runs a reading command of agent-deck to its end.
@@ -190,7 +179,11 @@ impl Machine {
                 stdout,
                 stderr,
                 ..
-            } => Ok((code, stdout, stderr)),
+            } => Ok(Output {
+                code,
+                stdout,
+                stderr,
+            }),
             End::Late => Err(NoAnswer::Late),
             End::NoProgram(why) => {
                 self.program.forget();
@@ -236,15 +229,8 @@ impl World for Machine {
     }
 
     fn list(&mut self, profile: &Profile) -> Result<Vec<Session>, NoAnswer> {
-        let (code, stdout, stderr) = self.ask(&argv::list(profile), LIST_DEADLINE, LIST_MOST)?;
-        let listed = answers::list(
-            &Raw {
-                code,
-                stdout: &stdout,
-                stderr: &stderr,
-            },
-            profile,
-        )?;
+        let output = self.ask(&argv::list(profile), LIST_DEADLINE, LIST_MOST)?;
+        let listed = answers::list(&output.raw(), profile)?;
         if listed.unreadable > 0 {
             let sentence = format!(
                 "{} rows without a usable id are left out",
@@ -262,29 +248,13 @@ impl World for Machine {
     }
 
     fn show(&mut self, profile: &Profile, id: &SessionId) -> Result<Shown, NoAnswer> {
-        let (code, stdout, stderr) =
-            self.ask(&argv::show(profile, id), READ_DEADLINE, ANSWER_MOST)?;
-        answers::show(
-            &Raw {
-                code,
-                stdout: &stdout,
-                stderr: &stderr,
-            },
-            id,
-        )
+        let output = self.ask(&argv::show(profile, id), READ_DEADLINE, ANSWER_MOST)?;
+        answers::show(&output.raw(), id)
     }
 
     fn pane(&mut self, profile: &Profile, id: &SessionId) -> Result<Pane, NoAnswer> {
-        let (code, stdout, stderr) =
-            self.ask(&argv::pane(profile, id), READ_DEADLINE, ANSWER_MOST)?;
-        answers::pane(
-            &Raw {
-                code,
-                stdout: &stdout,
-                stderr: &stderr,
-            },
-            id,
-        )
+        let output = self.ask(&argv::pane(profile, id), READ_DEADLINE, ANSWER_MOST)?;
+        answers::pane(&output.raw(), id)
     }
 
     fn processes(&mut self, scope: Scope) -> Sight {
@@ -456,8 +426,23 @@ fn restarted(end: &End, id: &SessionId) -> Restarted {
     }
 }
 
-/// Exit code (`None`: by a signal), standard output and standard error.
-type Output = (Option<i32>, Vec<u8>, Vec<u8>);
+/// What a command of agent-deck left behind.
+struct Output {
+    /// `None`: a signal ended it.
+    code: Option<i32>,
+    stdout: Vec<u8>,
+    stderr: Vec<u8>,
+}
+
+impl Output {
+    fn raw(&self) -> Raw<'_> {
+        Raw {
+            code: self.code,
+            stdout: &self.stdout,
+            stderr: &self.stderr,
+        }
+    }
+}
 
 /// Prints a line; a reader that left is no reason to end.
 pub fn println_quietly(line: &str) {
