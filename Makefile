@@ -15,9 +15,14 @@ STATIC := target/$(STATIC_TARGET)/release/$(NAME)
 FOLDER = $(DESTDIR)$(ROOT)/watchdog
 SHARE = $(DESTDIR)$(PREFIX)/share
 
-# Rust's own linker folds functions that are alike and packs relocations, and tables for
-# unwinding are of no use where a panic aborts: 4 % smaller.
-STATIC_FLAGS ?= -C linker=rust-lld -C link-arg=--icf=all -C link-arg=-zpack-relative-relocs -C force-unwind-tables=no
+# Rust's own linker folds functions that are alike and packs relocations. Tables for
+# unwinding are of no use where a panic aborts: none are made, tables.ld drops std's, and
+# without the unwinder itself (contrib/no-unwind/lib.rs) std's reader of debug information
+# falls away too: 40 % smaller in all.
+NO_UNWIND := target/no-unwind/$(STATIC_TARGET)/libno_unwind.rlib
+STATIC_FLAGS ?= -C linker=rust-lld -C link-arg=--icf=all -C link-arg=-zpack-relative-relocs \
+    -C force-unwind-tables=no -C link-arg=--no-eh-frame-hdr -C link-arg=-Tcontrib/no-unwind/tables.ld \
+    --cfg no_unwind --extern no_unwind=$(NO_UNWIND)
 
 # The tests wait more than they compute: more of them at once than there are cores.
 export RUST_TEST_THREADS ?= 6
@@ -31,7 +36,7 @@ all: cargo
 
 help:
 	@echo 'make            release build: $(RELEASE)'
-	@echo 'make demo       watch a bundled stand-in deck: a conductor dies and comes back'
+	@echo 'make demo       watch a bundled stand-in deck: one dies, one is deaf, one waits, one must be left alone'
 	@echo 'make test       all tests'
 	@echo 'make check      format, lints and all tests'
 	@echo 'make static     static binary: $(STATIC)'
@@ -59,6 +64,9 @@ static: cargo
 	    echo 'make: Rust has no target $(STATIC_TARGET): rustup target add $(STATIC_TARGET)' >&2; \
 	    exit 1; \
 	fi
+	@mkdir -p '$(dir $(NO_UNWIND))'
+	rustc --edition 2024 --crate-type rlib --crate-name no_unwind --target '$(STATIC_TARGET)' \
+	    -C panic=abort -C opt-level=s -o '$(NO_UNWIND)' contrib/no-unwind/lib.rs
 	RUSTFLAGS='$(STATIC_FLAGS)' $(CARGO) build --release --locked --target '$(STATIC_TARGET)'
 	contrib/check-static '$(STATIC)' '$(STATIC_MAX_BYTES)'
 

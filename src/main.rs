@@ -2,6 +2,10 @@
 
 use std::process::ExitCode;
 
+// See contrib/no-unwind.
+#[cfg(no_unwind)]
+use no_unwind as _;
+
 use agent_deck_watchdog::cli::{self, Command, Exit};
 use agent_deck_watchdog::config::Settings;
 use agent_deck_watchdog::daemon;
