@@ -50,7 +50,7 @@ fn like<'a>(deck: &'a Deck, recorded: &Value) -> Row<'a> {
             row = row.file(file, value);
         }
     }
-    for key in ["auth_hold", "spawn_failure"] {
+    for key in ["auth_hold", "spawn_failure", "extra_args"] {
         if let Some(value) = recorded.get(key) {
             row = row.file(key, value.to_string());
         }
@@ -179,6 +179,20 @@ fn rows_one_by_one() {
         like(&deck, row).status("queued").dead().add();
     }
     same(&deck, "-p cap list --json", 0, "list-queued.json");
+}
+
+#[test]
+fn rows_of_real_agents() {
+    let deck = Deck::new();
+    for recorded in json("list-real-agent.json").as_array().unwrap() {
+        let row = like(&deck, recorded);
+        match recorded["title"].as_str().unwrap() {
+            "l-draft" => row.without("substate").add(),
+            "l-bg" => row.file("status", "running").add(),
+            _ => row.add(),
+        };
+    }
+    same(&deck, "-p long list --json", 0, "list-real-agent.json");
 }
 
 #[test]
@@ -416,19 +430,8 @@ fn restarts_right_after_a_start_are_skipped() {
 }
 
 #[test]
-fn sends_stops_starts_archives() {
+fn stops_starts_archives() {
     let deck = Deck::new();
-    let name = "send-idle-submitted.json";
-    deck.row("send idle").id("09cc9f33-1796057892").add();
-    let send = ["session", "send", "09cc9f33-1796057892", "report status?"];
-    let send = [&send[..], &["--no-wait", "--json"]].concat();
-    same_words(&deck, &send, 0, name);
-    let sent = deck.get("09cc9f33-1796057892", "sent");
-    assert_eq!(sent.as_deref(), Some("report status?\n"));
-    let dead = deck.row("clean exit0").dead().add();
-    let send = format!("session send {dead} x --no-wait --json");
-    same(&deck, &send, 1, "send-dead.json");
-
     let (row, _) = mixed(&deck, "stop.json");
     let id = row.add();
     let stop = format!("-p mixed session stop {id} --json");

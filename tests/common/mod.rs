@@ -14,8 +14,12 @@
 #![allow(dead_code, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod agents;
+mod config;
+mod pollers;
 mod row;
 mod run;
+pub mod screens;
+mod sends;
 mod trap;
 
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -26,7 +30,10 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 #[allow(unused_imports)] // not every test names them
-pub use {agents::is_running, row::Row, run::Daemon, trap::Trap};
+pub use {
+    agents::is_running, pollers::Poller, row::Row, run::Daemon, screens::free_composer,
+    sends::Send, trap::Trap,
+};
 
 /// How long a test waits for what must come; long, for slow machines.
 pub const PATIENCE: Duration = Duration::from_secs(60);
@@ -43,6 +50,7 @@ const PARTS: &[&str] = &[
     "claude",
     "bash",
     "bun",
+    "node",
 ];
 
 /// Makes decks of one test process differ.
@@ -162,6 +170,11 @@ impl Deck {
     /// Begins a row; see [`Row`] for its defaults.
     pub fn row(&self, title: &str) -> Row<'_> {
         Row::new(self, title, self.rows.fetch_add(1, Ordering::Relaxed))
+    }
+
+    /// Begins the row of a conductor: its title, and agent-deck's group for them.
+    pub fn conductor(&self, name: &str) -> Row<'_> {
+        self.row(&format!("conductor-{name}")).group("conductor")
     }
 
     /// Folder of a row.
@@ -328,12 +341,6 @@ pub fn hook_record(status: &str, own_id: &str, event: &str, written: u64, cwd: &
         "{{\"status\":\"{status}\",\"session_id\":\"{own_id}\",\"event\":\"{event}\",\
          \"ts\":{written},\"cwd\":\"{cwd}\"}}"
     )
-}
-
-/// A screen whose composer is free, below this text.
-pub fn free_composer(text: &str) -> String {
-    let rule = "─".repeat(80);
-    format!("{text}\n\n{rule}\n❯\u{a0}\n{rule}\n  ? for shortcuts\n")
 }
 
 /// Waits until something is there; looks often, gives up late.

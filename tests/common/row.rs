@@ -100,6 +100,76 @@ impl<'a> Row<'a> {
         self.file("pane", text)
     }
 
+    /// Waits, on this screen.
+    pub fn waiting_on(self, screen: impl AsRef<[u8]>) -> Self {
+        self.status("waiting").pane(screen)
+    }
+
+    /// Screens that successive readings show, each once, the last for good. A
+    /// send finds the one that would be read next.
+    pub fn panes<S: AsRef<[u8]>>(mut self, screens: &[S]) -> Self {
+        let mut script = String::new();
+        for (n, screen) in screens.iter().enumerate() {
+            self = self.file(&format!("screen-{n}"), screen);
+            script += &format!("screen-{n}\n");
+        }
+        self.file("panes", script)
+    }
+
+    /// A dialog or whatever that opens right before a send types.
+    pub fn at_send(self, screen: impl AsRef<[u8]>) -> Self {
+        self.file("at_send", screen)
+    }
+
+    /// What sends do, one word each, the last for all others
+    /// (`tests/standin/send.rs`).
+    pub fn sends(self, results: &[&str]) -> Self {
+        self.file("send_result", results.join("\n"))
+    }
+
+    /// Another tool.
+    pub fn tool(self, tool: &str) -> Self {
+        self.file("tool", tool).file("command", tool)
+    }
+
+    /// The channels, such as `plugin:telegram@claude-plugins-official`.
+    pub fn channels(self, channels: &[&str]) -> Self {
+        self.file("channels", channels.join("\n"))
+    }
+
+    /// Linked to Telegram by the official plugin.
+    pub fn telegram(self) -> Self {
+        self.channels(&["plugin:telegram@claude-plugins-official"])
+    }
+
+    /// `plugin_channel_link_disabled` is set.
+    pub fn link_disabled(self) -> Self {
+        self.file("link_disabled", "")
+    }
+
+    /// How its agents behave (`tests/standin/agent.rs`).
+    pub fn agent(self, words: &str) -> Self {
+        self.file("agent", words)
+    }
+
+    /// How its next agent behaves; those after it as [`Row::agent`] says.
+    pub fn next_agent(self, words: &str) -> Self {
+        self.file("agent_once", words)
+    }
+
+    /// Variables of its agents, besides those of agent-deck.
+    pub fn agent_env(self, variables: &[(&str, &str)]) -> Self {
+        let lines = variables
+            .iter()
+            .map(|(key, value)| format!("{key}={value}\n"));
+        self.file("agent_env", lines.collect::<String>())
+    }
+
+    /// What its agents say of themselves; empty: nothing yet.
+    pub fn own_status(self, status: &str) -> Self {
+        self.file("own_status", status)
+    }
+
     /// Its agent and tmux session have ended: prints `error`.
     pub fn dead(self) -> Self {
         self.without("pane")

@@ -1,4 +1,4 @@
-//! The commands that change something: restart, start, stop, archive, send.
+//! The commands that change something: restart, start, stop, archive.
 //! They do what the real ones were seen to do (contract 5), traps included.
 
 use std::fs::OpenOptions;
@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime};
 
 use crate::Answer;
 use crate::agent;
-use crate::cli::{Call, Words};
+use crate::cli::Call;
 use crate::deck::{self, Deck, is_alive, now_ms, rfc3339, unique};
 use crate::json::Json;
 use crate::session::Session;
@@ -55,7 +55,7 @@ pub fn restart(
         hide_pane(&row)?;
         return Ok(call.done(subject(&row), "restarted"));
     }
-    let wish = after_restart(&mut row)?;
+    let wish = row.take_line("after_restart", "works")?;
     if row.has("missing_dir") {
         return Ok(call.failed(INVALID, &no_folder(&row), 1, Vec::new()));
     }
@@ -104,16 +104,6 @@ fn no_folder(row: &Session) -> String {
          start again",
         row.text_or("path", "/home/u/proj")
     )
-}
-
-/// Takes the wish for this restart; the last line stays for all later ones.
-fn after_restart(row: &mut Session) -> io::Result<String> {
-    let all = row.text_or("after_restart", "works");
-    let Some((first, rest)) = all.split_once('\n') else {
-        return Ok(all);
-    };
-    row.save("after_restart", rest)?;
-    Ok(first.to_owned())
 }
 
 /// Why agent-deck's own guards would leave the row alone; they look at the
@@ -238,36 +228,6 @@ fn end(deck: &Deck, row: &mut Session) -> io::Result<()> {
     let gap = deck.number("stop_gap_ms").unwrap_or(STOP_GAP_MS);
     deck.sleep(Duration::from_millis(gap));
     Ok(())
-}
-
-/// `session send`: the message arrives.
-pub fn send(call: &Call, mut row: Session, words: &Words) -> io::Result<Answer> {
-    let message = match words.value("message-file") {
-        Some("-") => io::read_to_string(io::stdin())?,
-        Some(file) => std::fs::read_to_string(file)?,
-        None => words.rest[1..].join(" "),
-    };
-    let message = message.trim_end_matches(['\r', '\n']).to_owned();
-    if !row.tmux_exists(call.deck) {
-        let why = format!("session '{}' is not running", row.title());
-        return Ok(call.failed(INVALID, &why, 1, Vec::new()));
-    }
-    let sent = format!("{}{message}\n", row.text_or("sent", ""));
-    row.save("sent", sent)?;
-    if let Some(screen) = row.bytes("after_send").map(<[u8]>::to_vec) {
-        row.save("pane", screen)?;
-    }
-    Ok(call.done(
-        vec![
-            ("session_id", Json::text(row.id.as_str())),
-            ("session_title", Json::text(row.title())),
-            ("message", Json::text(message)),
-            ("delivery", Json::text("submitted")),
-            ("submitted", Json::Bool(true)),
-            ("held_for_composer_ms", Json::Number("2".to_owned())),
-        ],
-        "sent",
-    ))
 }
 
 fn subject(row: &Session) -> Vec<(&'static str, Json)> {

@@ -1,5 +1,5 @@
 //! The reading commands: version, profile list, list, show, output, children.
-//! Changes nothing.
+//! They change nothing but what a test has scripted for the next reading.
 
 use std::io;
 
@@ -76,12 +76,12 @@ pub fn list(call: &Call) -> io::Result<Answer> {
         });
     }
     let titles: Vec<String> = rows.iter().map(Session::title).collect();
-    let listed = rows.iter().map(|row| listed(call, row, &rows)).collect();
-    Ok(call.printed(&Json::List(listed), &titles.join("\n")))
+    let listed: io::Result<_> = rows.iter().map(|row| listed(call, row, &rows)).collect();
+    Ok(call.printed(&Json::List(listed?), &titles.join("\n")))
 }
 
 /// One element of `list --json`: a struct, so the order is fixed.
-fn listed(call: &Call, row: &Session, rows: &[Session]) -> Json {
+fn listed(call: &Call, row: &Session, rows: &[Session]) -> io::Result<Json> {
     let parent = row.text_or("parent", "");
     let parent_path = rows.iter().find(|r| r.id == parent);
     let parent_path = parent_path.map(|r| r.text_or("path", "/home/u/proj"));
@@ -111,6 +111,9 @@ fn listed(call: &Call, row: &Session, rows: &[Session]) -> Json {
     if !channels.is_empty() {
         pairs.push(("channels", Json::List(channels)));
     }
+    if let Some(bytes) = row.bytes("extra_args") {
+        pairs.push(("extra_args", Json::parse(bytes)?));
+    }
     // No known version prints this one; should one ever do, it is believed.
     if row.has("is_conductor") {
         pairs.push(("is_conductor", Json::Bool(row.flag("is_conductor", true))));
@@ -119,7 +122,7 @@ fn listed(call: &Call, row: &Session, rows: &[Session]) -> Json {
         ("archived", Json::Bool(row.has("archived"))),
         ("archived_at", Json::text(row.text_or("archived", NEVER))),
     ]);
-    Json::ordered(pairs)
+    Ok(Json::ordered(pairs))
 }
 
 /// `session show --json`: a map, so the keys are sorted.
@@ -158,6 +161,9 @@ pub fn show(call: &Call, row: &Session) -> io::Result<Answer> {
         if !channels.is_empty() {
             pairs.push(("channels", Json::List(channels)));
         }
+        if row.has("link_disabled") {
+            pairs.push(("plugin_channel_link_disabled", Json::Bool(true)));
+        }
     }
     if let Some(bytes) = row.bytes("spawn_failure") {
         pairs.push(("spawn_failure", Json::parse(bytes)?));
@@ -169,34 +175,38 @@ pub fn show(call: &Call, row: &Session) -> io::Result<Answer> {
     Ok(call.printed(&Json::sorted(pairs), &row.title()))
 }
 
-/// `session output`, with `--pane` the screen.
-pub fn output(call: &Call, row: &Session, pane: bool) -> Answer {
+/// `session output`, with `--pane` the screen. A reading of `panes` uses up a
+/// line of it; nothing else of the reading commands changes anything.
+pub fn output(call: &Call, mut row: Session, pane: bool) -> io::Result<Answer> {
     let held = row.has("auth_hold") || row.has("spawn_failure");
     let (role, content) = if !pane {
         // A transcript that cannot be found is an empty answer.
         ("assistant", Vec::new())
     } else if row.tmux_exists(call.deck) {
-        ("pane", row.bytes("pane").unwrap_or_default().to_vec())
+        // The session is listed as ever, only its screen cannot be had.
+        if let Some(how) = row.text("pane_fails") {
+            return Ok(no_pane(call, &how));
+        }
+        ("pane", row.next_screen()?)
     } else if held {
         let notice = row
             .bytes("notice")
             .unwrap_or("⚠  session failed to start\n".as_bytes());
         ("pane", notice.to_vec())
     } else {
-        let why = "failed to capture pane: failed to capture history: exit status 1";
-        return call.failed("INVALID_OPERATION", why, 1, Vec::new());
+        return Ok(no_pane(call, ""));
     };
     if call.quiet || !call.json {
         let mut stdout = content;
         if call.quiet {
             stdout.push(b'\n');
         }
-        return Answer {
+        return Ok(Answer {
             stdout,
             ..Answer::default()
-        };
+        });
     }
-    call.done(
+    Ok(call.done(
         vec![
             ("content", Json::Text(content)),
             ("role", Json::text(role)),
@@ -205,7 +215,17 @@ pub fn output(call: &Call, row: &Session, pane: bool) -> Answer {
             ("tool", Json::text(row.text_or("tool", "claude"))),
         ],
         "",
-    )
+    ))
+}
+
+/// A screen that cannot be read: tmux has no such session, or `hung`.
+fn no_pane(call: &Call, how: &str) -> Answer {
+    let cause = match how.trim() {
+        "hung" => "signal: killed",
+        _ => "exit status 1",
+    };
+    let why = format!("failed to capture pane: failed to capture history: {cause}");
+    call.failed("INVALID_OPERATION", &why, 1, Vec::new())
 }
 
 /// `session children --json`.

@@ -8,6 +8,7 @@ use crate::acts;
 use crate::answers;
 use crate::deck::{self, Deck, now_ms};
 use crate::json::Json;
+use crate::send;
 use crate::session::Session;
 use crate::traps;
 
@@ -235,13 +236,13 @@ fn session(call: &mut Call, command: &Command, rest: &[&str]) -> io::Result<Answ
         };
         match command.name {
             "show" => answers::show(call, &row),
-            "output" => Ok(answers::output(call, &row, words.has("pane"))),
+            "output" => answers::output(call, row, words.has("pane")),
             "children" => answers::children(call, &row),
             "restart" => acts::restart(call, row, words.has("force"), trap.db_locked),
             "start" => acts::start(call, row),
             "stop" => acts::stop(call, row, trap.db_locked),
             "archive" => acts::archive(call, row),
-            "send" => acts::send(call, row, &words),
+            "send" => send::send(call, row, &words),
             other => Err(io::Error::other(format!("no command {other}"))),
         }
     })

@@ -71,11 +71,7 @@ impl Deck {
 
     /// Adds to a file in one write.
     pub fn append(&self, name: &str, line: &str) -> io::Result<()> {
-        let mut file = OpenOptions::new()
-            .append(true)
-            .create(true)
-            .open(self.file(name))?;
-        file.write_all(line.as_bytes())
+        add(&self.file(name), line.as_bytes())
     }
 
     /// Adds a line to `agent.log`.
@@ -139,6 +135,12 @@ fn on_path(name: &Path) -> Option<PathBuf> {
 pub fn is_alive(pid: u64) -> bool {
     let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
     pid.is_some_and(|pid| test_kill_process(pid) != Err(Errno::SRCH))
+}
+
+/// Adds to a file in one write.
+pub fn add(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut file = OpenOptions::new().append(true).create(true).open(path)?;
+    file.write_all(bytes)
 }
 
 /// Writes a file aside and renames it into place.

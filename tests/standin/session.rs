@@ -13,12 +13,16 @@
 //! | `substate` | substate of the screen, printed while there is one |
 //! | `pane` | text of the screen; present: the tmux session exists |
 //! | `server` | the tmux session belongs to the fake tmux server and ends with it |
+//! | `panes` | files (names in this folder, or whole paths; one a line) that successive readings of the screen show, each once, the last for good; a `send` finds the first that is left (the screen is `pane`) |
+//! | `pane_fails` | the screen cannot be read although the session is there: `hung` (as under a stuck tmux server) or anything else |
 //! | `pane_exit` | the pane stands although its process ended with this code |
 //! | `pane.lost` | pane of an agent whose tmux name a lost save has hidden |
 //! | `tmux` | stored tmux name (made from the title) |
 //! | `created`, `started` | unix seconds (number behind the id's dash; never) |
 //! | `agent_session_id` | the agent's own session id (never started) |
 //! | `channels` | one a line |
+//! | `link_disabled` | `session show` prints `plugin_channel_link_disabled` |
+//! | `extra_args` | JSON array as `list` prints it |
 //! | `parent` | id of the parent |
 //! | `archived` | when, RFC 3339 |
 //! | `auth_hold`, `spawn_failure` | JSON object as `session show` prints it |
@@ -29,12 +33,19 @@
 //! | `missing_dir` | the project folder was deleted |
 //! | `after_restart` | what `restart` does, one line for one restart, the last for all others: `dies`, `no-effect`, `unknown`, `exit N [error text]` (works) |
 //! | `next_pane` | the screen after a restart (a free composer) |
-//! | `after_send` | the screen after a `send` (unchanged); `sent` collects the messages |
+//! | `send_result` | what a `send` does and answers, see `send.rs` (what the screen makes of it) |
+//! | `at_send` | the screen that a `send` finds and nobody saw before, once |
+//! | `after_send` | the screen after a `send` that typed something (the old one with the message above the input box) |
+//! | `held_for_composer_ms`, `draft_restored` | as a `send` answers (2, with a draft 2161; `true`) |
+//! | `typed` | made by `send`: all bytes that reached the agent |
+//! | `answered`, `ran`, `killed_tool` | made by `send`: options it chose, shell commands it ran (one a line), that it ended a tool |
 //! | `agent` | how the fake agent behaves, see `agent.rs`; `agent_once`: only the next one |
 //! | `agent_program` | file name of the pane process (`claude`) |
 //! | `agent_env` | `KEY=VALUE` lines for its environment |
 //! | `anonymous` | the agent gets no instance id (contract 8.4) |
 //! | `agent_pid` | made by the server: the running agent |
+//! | `own_status` | what the agent says of itself, `idle`, `waiting permission prompt` and so on; empty: no file yet. Must be there when it starts, is followed then |
+//! | `status_file`, `pollers` | made by the agent: where it says so; process numbers of all its pollers |
 
 use std::collections::BTreeMap;
 use std::io;
@@ -148,6 +159,40 @@ impl Session {
         deck::remove(&self.path(name))?;
         self.files.remove(name);
         Ok(())
+    }
+
+    /// Takes the first line of a file; the last one stays for all later calls.
+    pub fn take_line(&mut self, name: &str, default: &str) -> io::Result<String> {
+        let all = self.text_or(name, default);
+        let Some((first, rest)) = all.split_once('\n') else {
+            return Ok(all);
+        };
+        self.save(name, rest)?;
+        Ok(first.to_owned())
+    }
+
+    /// The screen as keys would find it.
+    pub fn screen(&self) -> Vec<u8> {
+        let script = self.text_or("panes", "");
+        match script.lines().next() {
+            Some(name) => std::fs::read(self.path(name)).unwrap_or_default(),
+            None => self.bytes("pane").unwrap_or_default().to_vec(),
+        }
+    }
+
+    /// The screen as one reading shows it.
+    pub fn next_screen(&mut self) -> io::Result<Vec<u8>> {
+        let screen = self.screen();
+        self.take_line("panes", "")?;
+        Ok(screen)
+    }
+
+    /// Puts up another screen. Of a script that goes on the rest is kept.
+    pub fn show(&mut self, screen: Vec<u8>) -> io::Result<()> {
+        if self.text_or("panes", "").lines().count() < 2 {
+            self.remove("panes")?;
+        }
+        self.save("pane", screen)
     }
 
     /// Title, or the id.

@@ -22,7 +22,9 @@
 //! | `broken` | what the stand-in itself could not do; a test should find none |
 //! | `dump-environ` | present: each call leaves `environ/<unix ms>-<process>-<program>`, NUL-separated |
 //! | `version`, `default_profile` | instead of `v1.14.0` and `default` |
-//! | `ps` | what `ps` prints; without it `ps` fails |
+//! | `ps` | what `ps` prints; without it and `ps.live` it fails |
+//! | `ps.live`, `ps.users` | present: `ps` prints the processes of this deck and its callers; whose they are said to be, see `ps.rs` |
+//! | `send_ms` | how long a `send` takes; half of it before anything is typed (0) |
 //! | `curl/` | made by `curl`: `<n>.args` (one a line) and `<n>.stdin` |
 //! | `freshness` | present: `restart` skips healthy rows started less than 60 s ago |
 //! | `stop_gap_ms` | time between the end of tmux and the saved status in `stop` (60) |
@@ -41,7 +43,11 @@ mod answers;
 mod cli;
 mod deck;
 mod json;
+mod ps;
+mod send;
 mod session;
+mod status;
+mod terminal;
 mod tmux;
 mod tools;
 mod traps;
@@ -135,7 +141,7 @@ fn call(deck: &Deck, name: &str, mut args: Vec<String>) -> std::io::Result<i32> 
     }
     let answer = match name {
         "agent-deck" => cli::run(deck, &args)?,
-        "ps" => tools::ps(deck)?,
+        "ps" => ps::ps(deck, &args)?,
         "escalate.sh" => tools::escalate(deck)?,
         "curl" => tools::curl(deck, &args)?,
         other => Answer::complaint(70, &format!("stand-in: no part named {other}")),

@@ -146,6 +146,11 @@ fn obey(deck: &Deck, agents: &Shared, line: &str) -> io::Result<()> {
     let mut locked = locked(agents);
     end_agent(&mut locked, id, verb == "stop")?;
     let mut row = Session::load(deck, profile, id)?;
+    // An agent that is ended in order takes along what it says of itself.
+    if let Some(told) = row.text("status_file") {
+        deck::remove(std::path::Path::new(&told))?;
+        row.remove("status_file")?;
+    }
     match verb {
         "start" => row.save("pane", agent::first_screen(&row))?,
         "adopt" if row.has("pane") => {}
@@ -226,7 +231,10 @@ fn wait_for_end(deck: &Deck, agents: &Shared, mut row: Session, pid: Pid) {
     let _ = deck.log_agent("end", &row.id, pid.as_raw_nonzero().get().unsigned_abs());
     let mut locked = locked(agents);
     let ours = locked.by_id.get(&row.id).is_some_and(|r| r.pid == pid);
-    if let (true, Some(mut running)) = (ours, locked.by_id.remove(&row.id)) {
+    if !ours {
+        return; // it has been replaced, and its successor lives
+    }
+    if let Some(mut running) = locked.by_id.remove(&row.id) {
         let ended = end_session(&mut row).and_then(|()| running.child.wait());
         if let (Err(why), false) = (ended, deck.is_over()) {
             let _ = deck.append("broken", &format!("tmux server: {why}\n"));

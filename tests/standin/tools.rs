@@ -1,20 +1,10 @@
-//! `ps`, `escalate.sh` and `curl`. Does not know agent-deck.
+//! `escalate.sh` and `curl`. Does not know agent-deck.
 
 use std::io::{self, Read};
 
 use crate::Answer;
 use crate::deck::{self, Deck, now_ms, save};
 use crate::traps;
-
-/// Prints the file `ps`; fails without it.
-pub fn ps(deck: &Deck) -> io::Result<Answer> {
-    traps::answer(deck, "ps", None, |_| {
-        Ok(match deck.read("ps") {
-            Some(stdout) => Answer::printed(stdout),
-            None => Answer::complaint(1, "ps: the deck has no file `ps`"),
-        })
-    })
-}
 
 /// Takes a message; the ledger has it. Exit 0 unless a trap says otherwise.
 pub fn escalate(deck: &Deck) -> io::Result<Answer> {
