@@ -44,7 +44,8 @@ pub const VERSION: &str = concat!("agent-deck-watchdog ", env!("CARGO_PKG_VERSIO
 
 /// What `--help` prints.
 pub const HELP: &str = "\
-agent-deck-watchdog restarts critical agent-deck sessions that died.
+agent-deck-watchdog restarts critical agent-deck sessions that died or whose
+Telegram poller is gone, and asks children that wait unseen to report.
 
 Usage: agent-deck-watchdog [--once] [--dry-run] [--verbose]
 
@@ -56,7 +57,7 @@ Usage: agent-deck-watchdog [--once] [--dry-run] [--verbose]
 
 Settings (environment): AGENT_DECK_ROOT, AGENT_DECK_BIN, AGENT_DECK_PROFILE,
   MIN_GLOBAL_RESTART_INTERVAL_S, SAFETY_POLL_S, PROCESS_WATCH,
-  TELEGRAM_ESCALATION_CHAT_ID; checked, not used yet: POLLER_RESTART_DEDUP_S,
+  TELEGRAM_ESCALATION_CHAT_ID, POLLER_RESTART_DEDUP_S,
   WAITING_PATROL_THRESHOLD_S, WAITING_PATROL_NUDGE_DEDUP_S.
   See agent-deck-watchdog(1).
 Logs: $AGENT_DECK_ROOT/watchdog/, by default ~/.agent-deck/watchdog/.

@@ -16,6 +16,8 @@ pub struct Settings {
     pub home: PathBuf,
     /// `XDG_DATA_HOME`, when set.
     pub xdg_data_home: Option<OsString>,
+    /// `XDG_CONFIG_HOME`, when set.
+    pub xdg_config_home: Option<OsString>,
     /// `AGENT_DECK_ROOT`.
     pub root: PathBuf,
     /// Whether `AGENT_DECK_ROOT` was set.
@@ -28,6 +30,12 @@ pub struct Settings {
     pub chat_id: String,
     /// `MIN_GLOBAL_RESTART_INTERVAL_S`.
     pub spacing: Duration,
+    /// `POLLER_RESTART_DEDUP_S`.
+    pub poller_dedup: Duration,
+    /// `WAITING_PATROL_THRESHOLD_S`.
+    pub threshold: Duration,
+    /// `WAITING_PATROL_NUDGE_DEDUP_S`.
+    pub nudge_dedup: Duration,
     /// `SAFETY_POLL_S`.
     pub poll: Duration,
     /// `PROCESS_WATCH`.
@@ -78,28 +86,28 @@ pub const POLL: Seconds = Seconds {
     least: 1,
     most: 300,
 };
-/// Settings of the manual that this version checks and does not use yet: a wrong
-/// value is named now, not on the day it counts (DESIGN 2.2).
-pub const CHECKED: [Seconds; 3] = [
-    Seconds {
-        name: "POLLER_RESTART_DEDUP_S",
-        default: 3600,
-        least: 1,
-        most: 604_800,
-    },
-    Seconds {
-        name: "WAITING_PATROL_THRESHOLD_S",
-        default: 600,
-        least: 1,
-        most: 86_400,
-    },
-    Seconds {
-        name: "WAITING_PATROL_NUDGE_DEDUP_S",
-        default: 3600,
-        least: 1,
-        most: 604_800,
-    },
-];
+/// Seconds between two restarts of one session for its poller (the manual: 3600).
+pub const POLLER_DEDUP: Seconds = Seconds {
+    name: "POLLER_RESTART_DEDUP_S",
+    default: 3600,
+    least: 1,
+    most: 604_800,
+};
+/// Seconds that a child waits on an unchanged screen before it is asked (the
+/// manual: 600).
+pub const THRESHOLD: Seconds = Seconds {
+    name: "WAITING_PATROL_THRESHOLD_S",
+    default: 600,
+    least: 1,
+    most: 86_400,
+};
+/// Seconds between two nudges of one child (the manual: 3600).
+pub const NUDGE_DEDUP: Seconds = Seconds {
+    name: "WAITING_PATROL_NUDGE_DEDUP_S",
+    default: 3600,
+    least: 1,
+    most: 604_800,
+};
 /// Below this the spacing is accepted with a warning (DESIGN 2.2).
 pub const SPACING_SAFE: u64 = 60;
 
@@ -117,9 +125,6 @@ impl Settings {
             Some(root) => Some(absolute("AGENT_DECK_ROOT", root)?),
             None => None,
         };
-        for setting in &CHECKED {
-            seconds(environment, setting)?;
-        }
         Ok(Settings {
             xdg_data_home: set(environment, "XDG_DATA_HOME"),
             root_is_set: root.is_some(),
@@ -128,6 +133,10 @@ impl Settings {
             profiles: profiles(environment)?,
             chat_id: chat_id(environment)?,
             spacing: seconds(environment, &SPACING)?,
+            poller_dedup: seconds(environment, &POLLER_DEDUP)?,
+            threshold: seconds(environment, &THRESHOLD)?,
+            nudge_dedup: seconds(environment, &NUDGE_DEDUP)?,
+            xdg_config_home: set(environment, "XDG_CONFIG_HOME"),
             poll: seconds(environment, &POLL)?,
             process_watch: process_watch(environment)?,
             home,

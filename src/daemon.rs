@@ -9,6 +9,7 @@ use crate::capabilities::restart::{UI_CONFIRM, is_critical};
 use crate::cli::{Exit, Mode};
 use crate::clock::{Clock, Reading, Time, spoken};
 use crate::config::{Settings, Wanted};
+use crate::guard::Limits;
 use crate::host::folder;
 use crate::host::lock::{self, Holder, Lock, NotTaken};
 use crate::host::logs::Logs;
@@ -57,6 +58,7 @@ pub fn run(settings: Settings, mode: Mode) -> Exit {
         Found::Refused(why) => return system(&why),
     };
     let mut watch = Watch::new(state, rules(&machine));
+    watch.last_turn = memory::last_turn(&folder, &machine.clock);
     if let Some(why) = lost {
         memory_lost(&mut watch, &mut machine, &why);
     }
@@ -145,7 +147,14 @@ fn rules(machine: &Machine) -> Rules {
     };
     Rules {
         wanted,
-        spacing: machine.settings.spacing,
+        limits: Limits {
+            spacing: machine.settings.spacing,
+            poller_dedup: machine.settings.poller_dedup,
+            nudge_dedup: machine.settings.nudge_dedup,
+        },
+        threshold: machine.settings.threshold,
+        poll: machine.settings.poll,
+        pace: (!machine.mode.once).then_some(machine.settings.poll),
         dry_run: machine.mode.dry_run,
         eyes: Life {
             boot_id,
@@ -210,10 +219,13 @@ fn once(watch: &mut Watch, machine: &mut Machine) -> Exit {
             .map(|p| p.due)
             .min();
         let telling = machine.is_telling();
-        if machine.leaving() || (look.is_none() && !telling) {
+        // Pieces that are due by now: their number in a turn is bounded.
+        let piece = turn::next_piece(watch).filter(|due| *due <= now);
+        if machine.leaving() || (look.is_none() && piece.is_none() && !telling) {
             break;
         }
-        let rest = look.map_or(LOCK_AGAIN, |due| due.since(now));
+        let due = look.into_iter().chain(piece).min();
+        let rest = due.map_or(LOCK_AGAIN, |due| due.since(now));
         machine.pulse.rest(rest);
         turn::between(watch, machine);
     }
@@ -340,11 +352,11 @@ fn say_fast_path(watch: &Watch, machine: &mut Machine, said: &mut Option<Result<
 fn say_idle(watch: &Watch, machine: &mut Machine, said: &mut Option<&'static str>) {
     let critical = |row| is_critical(row, &watch.flags);
     let idle = if watch.flags.pause.is_some() {
-        Some("paused: it watches and tells, and restarts nothing")
+        Some("paused: it watches and tells, and acts on nothing")
     } else if watch.decks.is_empty() || watch.all_rows().any(critical) {
         None
     } else {
-        Some("no session is critical, so nothing is to be done")
+        Some("no session is critical, so nothing is restarted")
     };
     if idle != *said {
         machine.note(Level::Info, "watchdog", idle.unwrap_or("is at work again"));

@@ -1,11 +1,15 @@
-//! agent-deck-watchdog restarts critical agent-deck sessions that died, inside
-//! guardrails that hold across crashes, reboots and cron runs.
+//! agent-deck-watchdog restarts critical agent-deck sessions that died or went
+//! deaf and asks children that wait unseen, inside guardrails that hold across
+//! crashes, reboots and cron runs.
 //!
 //! The house, from the door inwards; a room uses only rooms that come after it:
 //!
 //! - [`daemon`]: wait, turn, wait; [`machine`]: the real world
 //! - [`cli`], [`config`]: arguments and environment
-//! - [`turn`]: one turn on one page; [`act`]: the one place that acts
+//! - [`turn`]: one turn on one page
+//! - [`pollers`], [`patrol`]: the second and the third capability in a turn
+//! - [`nudge`]: asking a child; [`act`]: restarting a session; [`settle`]: what
+//!   becomes of commands that were left behind
 //! - [`refusal`]: who is left alone, and why; [`saving`]: the memory is written
 //! - [`report`]: lines of the logs; [`remember`]: what a list changes
 //! - [`watch`]: what is held between turns; [`outcome`]: what a restart led to;
@@ -28,13 +32,17 @@ pub mod guard;
 pub mod host;
 pub mod machine;
 pub mod model;
+pub mod nudge;
 pub mod outcome;
+pub mod patrol;
+pub mod pollers;
 pub mod refusal;
 pub mod remember;
 pub mod report;
 pub mod saving;
 #[cfg(test)]
 mod scratch;
+pub mod settle;
 pub mod state;
 pub mod stored;
 pub mod telling;

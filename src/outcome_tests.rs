@@ -1,7 +1,7 @@
 //! From an answer of `session restart` to budgets, back-offs and episodes.
 
 use super::*;
-use crate::guard::{self, Rule, Surroundings};
+use crate::guard::{self, Limits, Purpose, Rule, Surroundings};
 use crate::model::{Flags, Profile};
 use crate::state::Memory;
 
@@ -27,10 +27,10 @@ fn begin(state: &mut State, now: Time) {
     let flags = Flags::default();
     let around = Surroundings {
         flags: &flags,
-        spacing: Duration::from_secs(60),
+        limits: Limits::default(),
         remembered: true,
     };
-    guard::permit(state, &around, &id(), "dead", now).unwrap();
+    guard::permit(state, &around, &id(), Purpose::Dead, "dead", now).unwrap();
     state.profile(&Profile::parse("default").unwrap()).running = None;
 }
 
@@ -48,28 +48,21 @@ fn refusals(state: &State, now: Time) -> Vec<Rule> {
     let flags = Flags::default();
     let around = Surroundings {
         flags: &flags,
-        spacing: Duration::from_secs(60),
+        limits: Limits::default(),
         remembered: true,
     };
-    let verdict = guard::verdict(state, &around, &id(), now);
+    let verdict = guard::verdict(state, &around, &id(), Purpose::Dead, now);
     verdict.refusals().map(|answer| answer.rule).collect()
 }
 
 fn row(status: Status, substate: Option<Substate>) -> Session {
     Session {
-        id: id(),
-        profile: Profile::parse("default").unwrap(),
         title: "ops 429".to_owned(),
-        group: String::new(),
         tool: "claude".to_owned(),
         command: "claude".to_owned(),
         status,
         substate,
-        tmux_session: String::new(),
-        created: None,
-        archived: false,
-        is_conductor: false,
-        is_ssh: false,
+        ..Session::new(Profile::parse("default").unwrap(), id())
     }
 }
 

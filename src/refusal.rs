@@ -5,20 +5,26 @@
 
 use crate::capabilities::cause::{Cause, Refusal};
 use crate::clock::Time;
+use crate::guard::{self, Purpose};
 use crate::model::{Level, Session, Status};
+use crate::report;
+use crate::state::say;
 use crate::telling::{self, Kind};
 use crate::together::LINGER;
 use crate::watch::Watch;
 use crate::world::World;
-use crate::{guard, report};
 
 /// The guard refuses: written down once, looked at again when it lifts.
 pub fn by_guard<W: World>(
     watch: &mut Watch,
     world: &mut W,
     row: &Session,
+    purpose: Purpose,
     verdict: &guard::Verdict,
 ) {
+    if purpose == Purpose::Deaf {
+        return deaf(watch, world, row, verdict);
+    }
     let now = world.now();
     // The rule that lifts last is the one that holds it back.
     let last = verdict
@@ -42,6 +48,20 @@ pub fn by_guard<W: World>(
         refuse(watch, world, row, &reason);
     }
     watch.plan_next(&row.id, None, verdict.lifts(), now);
+}
+
+/// The guard refuses to end an agent whose poller is gone: each rule is written
+/// down once until a poller is seen again.
+fn deaf<W: World>(watch: &mut Watch, world: &mut W, row: &Session, verdict: &guard::Verdict) {
+    let sentence = verdict.sentence();
+    let Some(first) = verdict.refusals().next() else {
+        return;
+    };
+    let word = first.rule.word();
+    let dry = watch.rules.dry_run;
+    if say(&mut watch.state.owner(row).said, word) || dry {
+        report::refusal(world, row, Purpose::Deaf, word, &sentence, Some(verdict));
+    }
 }
 
 /// The look says to leave it alone.
@@ -112,6 +132,13 @@ fn refuse<W: World>(watch: &mut Watch, world: &mut W, row: &Session, reason: &Re
     let since = memory.refuse(reason.rule, reason.sentence, reason.tell, now);
     let lingers = reason.rule == Cause::MaybeAlive.word() && now.since(since) < LINGER && !dry;
     if !lingers && memory.say(reason.rule) {
-        report::refusal(world, row, reason.rule, reason.sentence, reason.verdict);
+        report::refusal(
+            world,
+            row,
+            Purpose::Dead,
+            reason.rule,
+            reason.sentence,
+            reason.verdict,
+        );
     }
 }

@@ -76,6 +76,7 @@ pub fn subject(memory: &Memory, id: &SessionId) -> String {
 pub fn no_list(state: &mut State, profile: &Profile, why: &NoAnswer, now: Time) -> Vec<Note> {
     let memory = state.profile(profile);
     memory.failures = memory.failures.saturating_add(1);
+    memory.failing_since.get_or_insert(now);
     let failures = memory.failures;
     if failures >= FAILURES {
         let text = format!("no sessions of profile {profile} can be listed: {why}");
@@ -140,6 +141,7 @@ pub fn list(
 fn answered(state: &mut State, profile: &Profile, news: &mut News, now: Time) {
     let memory = state.profile(profile);
     let failures = std::mem::take(&mut memory.failures);
+    memory.failing_since = None;
     if failures > 0 {
         news.notes.push(Note {
             level: Level::Info,
@@ -426,6 +428,7 @@ pub fn answers_again(state: &mut State, profile: &Profile, now: Time) {
         .is_some_and(|known| known.failures > 0)
     {
         state.profile(profile).failures = 0;
+        state.profile(profile).failing_since = None;
         let text = format!("agent-deck answers again, and knows no profile {profile}");
         resolve(state, Kind::List, profile.as_str(), &text, now);
     }

@@ -5,19 +5,33 @@
 use serde_json::{Map, Value, json};
 
 use crate::capabilities::restart::is_critical;
-use crate::guard::Verdict;
+use crate::guard::{Purpose, Verdict};
 use crate::model::{Level, Profile, Session, SessionId, Status};
 use crate::outcome::Line;
 use crate::remember;
 use crate::watch::Watch;
 use crate::world::{Record, World};
 
-/// Every line names the capability; there is one yet.
-const CAPABILITY: &str = "restart";
+/// How the line of a nudge begins. A folder with such a line has been used.
+pub const ASKED: &str = "asked to report status (nudge ";
+
+/// Every line names the capability.
+fn capability(purpose: Purpose) -> &'static str {
+    match purpose {
+        Purpose::Dead => "restart",
+        Purpose::Deaf => "poller",
+    }
+}
 
 /// A restart is about to begin.
-pub fn attempt<W: World>(world: &mut W, row: &Session, evidence: &str, verdict: &Verdict) {
-    let mut line = head("attempt", row.profile.as_str(), &row.id, &row.title);
+pub fn attempt<W: World>(
+    world: &mut W,
+    row: &Session,
+    purpose: Purpose,
+    evidence: &str,
+    verdict: &Verdict,
+) {
+    let mut line = head("attempt", purpose, &row.profile, &row.id, &row.title);
     line.insert("evidence".to_owned(), json!(evidence));
     line.insert("guard".to_owned(), rules(verdict));
     world.record(Record::Restart(line));
@@ -42,7 +56,13 @@ pub fn outcome<W: World>(watch: &Watch, world: &mut W, id: &SessionId, line: &Li
     let Some(memory) = watch.state.sessions.get(id) else {
         return;
     };
-    let mut fields = head("outcome", memory.profile.as_str(), id, &memory.title);
+    let for_poller = memory.attempt.as_ref().is_some_and(|a| a.for_poller);
+    let purpose = if for_poller {
+        Purpose::Deaf
+    } else {
+        Purpose::Dead
+    };
+    let mut fields = head("outcome", purpose, &memory.profile, id, &memory.title);
     fields.insert("outcome".to_owned(), json!(line.outcome));
     fields.insert("text".to_owned(), json!(line.sentence));
     world.record(Record::Restart(fields));
@@ -54,15 +74,29 @@ pub fn outcome<W: World>(watch: &Watch, world: &mut W, id: &SessionId, line: &Li
     world.note(level, &remember::subject(memory, id), &sentence);
 }
 
-/// A session that reads dead is left alone.
+/// What became of a session's poller after a restart.
+pub fn poller<W: World>(world: &mut W, row: &Session, outcome: &str, sentence: &str) {
+    let mut fields = head("outcome", Purpose::Deaf, &row.profile, &row.id, &row.title);
+    fields.insert("outcome".to_owned(), json!(outcome));
+    fields.insert("text".to_owned(), json!(sentence));
+    world.record(Record::Restart(fields));
+    world.note(
+        Level::Info,
+        &named(row),
+        &format!("restart: {outcome}: {sentence}"),
+    );
+}
+
+/// A session that reads dead or is deaf is left alone.
 pub fn refusal<W: World>(
     world: &mut W,
     row: &Session,
+    purpose: Purpose,
     rule: &str,
     sentence: &str,
     verdict: Option<&Verdict>,
 ) {
-    let mut line = head("refusal", row.profile.as_str(), &row.id, &row.title);
+    let mut line = head("refusal", purpose, &row.profile, &row.id, &row.title);
     line.insert("rule".to_owned(), json!(rule));
     line.insert("text".to_owned(), json!(sentence));
     if let Some(verdict) = verdict {
@@ -106,11 +140,17 @@ pub fn nothing_to_do<W: World>(watch: &Watch, world: &mut W, profile: &Profile) 
     }
 }
 
-fn head(event: &str, profile: &str, id: &SessionId, title: &str) -> Map<String, Value> {
+fn head(
+    event: &str,
+    purpose: Purpose,
+    profile: &Profile,
+    id: &SessionId,
+    title: &str,
+) -> Map<String, Value> {
     let mut line = Map::new();
     line.insert("event".to_owned(), json!(event));
-    line.insert("capability".to_owned(), json!(CAPABILITY));
-    line.insert("profile".to_owned(), json!(profile));
+    line.insert("capability".to_owned(), json!(capability(purpose)));
+    line.insert("profile".to_owned(), json!(profile.as_str()));
     line.insert("session".to_owned(), json!(id.as_str()));
     line.insert("title".to_owned(), json!(title));
     line

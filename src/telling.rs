@@ -50,7 +50,7 @@ pub enum Kind {
     Host,
     /// agent-deck does not answer.
     List,
-    /// A restart command does not end.
+    /// A command does not end.
     Hang,
     /// The state cannot be written.
     Unsaved,
@@ -60,6 +60,26 @@ pub enum Kind {
     Setup,
     /// The pause file was forgotten.
     Pause,
+    /// An owner of a Telegram bot has no poller.
+    Deaf,
+    /// Its folder cannot be said, or pollers cannot be seen.
+    PollerUnknown,
+    /// Several poll for one bot.
+    Duplicate,
+    /// A poller that comes and goes.
+    Flapping,
+    /// A poller that seems to hear nothing.
+    Suspected,
+    /// A child waits for a decision.
+    Decision,
+    /// A child waits, and nothing may be typed into it.
+    CannotAsk,
+    /// A child was asked as often as it may be.
+    Unanswered,
+    /// A child waits, and its pane cannot be read.
+    Unreachable,
+    /// A message did something else than to ask.
+    Misfire,
 }
 
 impl Kind {
@@ -79,27 +99,25 @@ impl Kind {
             Kind::Lost => "state-lost",
             Kind::Setup => "setup",
             Kind::Pause => "pause",
+            Kind::Deaf => "deaf",
+            Kind::PollerUnknown => "poller-unknown",
+            Kind::Duplicate => "duplicate-poller",
+            Kind::Flapping => "poller-flaps",
+            Kind::Suspected => "suspected-deaf",
+            Kind::Decision => "decision",
+            Kind::CannotAsk => "cannot-ask",
+            Kind::Unanswered => "unanswered",
+            Kind::Unreachable => "unreachable",
+            Kind::Misfire => "nudge-went-wrong",
         }
     }
 
     fn remind(self) -> Duration {
-        match self {
+        if self == Kind::Pause {
             // A forgotten pause is mentioned daily (DESIGN 2.3).
-            Kind::Pause => Duration::from_secs(24 * 3600),
-            Kind::Down
-            | Kind::Auth
-            | Kind::Mismatch
-            | Kind::BareShell
-            | Kind::Eyes
-            | Kind::MassDeath
-            | Kind::RateLimit
-            | Kind::Host
-            | Kind::List
-            | Kind::Hang
-            | Kind::Unsaved
-            | Kind::Lost
-            | Kind::Setup => REMIND,
+            return Duration::from_secs(24 * 3600);
         }
+        REMIND
     }
 
     /// The key of the episode about `subject`.

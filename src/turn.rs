@@ -1,23 +1,29 @@
 //! One turn, the picture of the design on one page: observe, remember, look,
 //! ask the guard, save the intent, act, save the outcome, tell.
 //!
+//! Restarts are served in the turn itself. Pollers and waiting children are
+//! looked after between two turns, one small piece at a time, so that a hint is
+//! served before the next piece.
+//!
 //! This file does not know how the world is reached, nor what any rule says.
 
 use std::time::Duration;
 
-use crate::act::{act, settle};
+use crate::act::act;
 use crate::capabilities::cause::{Cause, Refusal};
 use crate::capabilities::look::{Finding, Look};
 use crate::capabilities::{eyes, restart};
 use crate::clock::{Time, spoken};
+use crate::guard::{self, Purpose};
 use crate::model::{Level, NoAnswer, Profile, Scope, Session, SessionId};
 use crate::outcome;
 use crate::remember::{self, News};
 use crate::saving::save;
+use crate::settle::settle;
 use crate::telling::{self, Kind};
 use crate::watch::Watch;
 use crate::world::World;
-use crate::{guard, refusal, report};
+use crate::{patrol, pollers, refusal, report};
 
 /// A critical session that reads dead and is refused this long is told
 /// (DESIGN 1.1).
@@ -36,6 +42,7 @@ pub fn turn<W: World>(watch: &mut Watch, world: &mut W) {
         save(watch, world, true);
     }
     watch.flags = world.flags();
+    patrol::refill(watch);
     requests(watch, world);
     settle(watch, world);
     observe(watch, world);
@@ -44,7 +51,8 @@ pub fn turn<W: World>(watch: &mut Watch, world: &mut W) {
     finish(watch, world, &before);
 }
 
-/// Between turns: serves the looks that are due, and passes messages on.
+/// Between turns: serves the looks that are due, one piece of what is due of the
+/// other capabilities, and passes messages on.
 pub fn between<W: World>(watch: &mut Watch, world: &mut W) {
     let before = watch.state.clone();
     let now = world.now();
@@ -54,7 +62,16 @@ pub fn between<W: World>(watch: &mut Watch, world: &mut W) {
     }
     settle(watch, world);
     serve(watch, world);
+    if !pollers::step(watch, world) {
+        patrol::step(watch, world);
+    }
     finish(watch, world, &before);
+}
+
+/// When a piece of the other capabilities is due.
+pub fn next_piece(watch: &Watch) -> Option<Time> {
+    let pollers = pollers::next_due(watch);
+    pollers.into_iter().chain(patrol::next_due(watch)).min()
 }
 
 /// A hook record came: a new agent may be there, or an old one may be gone.
@@ -85,7 +102,8 @@ pub fn next_due(watch: &Watch) -> Option<Time> {
     // A dry run tells nobody.
     let message = telling::next_due(&watch.state).filter(|_| !watch.rules.dry_run);
     let message = message.map(|due| due.max(watch.tells_from()));
-    watch.next_look().into_iter().chain(message).min()
+    let due = [watch.next_look(), message, next_piece(watch)];
+    due.into_iter().flatten().min()
 }
 
 /// Carries out what the user asked for through files.
@@ -113,7 +131,7 @@ fn requests<W: World>(watch: &mut Watch, world: &mut W) {
     }
     match watch.flags.trouble.clone() {
         Some(why) => {
-            let text = format!("nothing is restarted, since anybody may be held: {why}");
+            let text = format!("nothing is restarted or asked, since anybody may be held: {why}");
             telling::keep(
                 &mut watch.state,
                 Kind::Setup,
@@ -148,14 +166,6 @@ fn observe<W: World>(watch: &mut Watch, world: &mut W) {
     };
     watch.decks.retain(|deck| profiles.contains(&deck.profile));
     for profile in watch
-        .rules
-        .wanted
-        .iter()
-        .filter(|wanted| !profiles.contains(wanted))
-    {
-        remember::answers_again(&mut watch.state, profile, now);
-    }
-    for profile in watch
         .state
         .profiles
         .iter()
@@ -163,8 +173,10 @@ fn observe<W: World>(watch: &mut Watch, world: &mut W) {
         .collect::<Vec<_>>()
     {
         if !profiles.contains(&profile) {
+            remember::answers_again(&mut watch.state, &profile, now);
             let news = remember::unwatched(&mut watch.state, &profile, now);
             write_news(watch, world, news);
+            patrol::book(watch, &profile, &[], now);
         }
     }
     watch.sight = world.processes(Scope::Panes);
@@ -199,6 +211,9 @@ fn observe_one<W: World>(watch: &mut Watch, world: &mut W, profile: &Profile) {
         watch.keep_hinted(Some(profile));
         return;
     }
+    if patrol::after_gap(watch, profile, now) {
+        pollers::after_gap(watch, profile);
+    }
     let news = remember::list(
         &mut watch.state,
         profile,
@@ -211,6 +226,7 @@ fn observe_one<W: World>(watch: &mut Watch, world: &mut W, profile: &Profile) {
     if rows.iter().any(|row| row.status.is_alive()) && !watch.life_seen() {
         watch.state.life = Some(watch.rules.eyes.clone());
     }
+    patrol::book(watch, profile, &rows, now);
     plan(watch, profile, rows, now);
     world.detail(profile.as_str(), &report::tick(watch, profile));
     if watch.rules.dry_run {
@@ -242,7 +258,7 @@ fn plan(watch: &mut Watch, profile: &Profile, rows: Vec<Session>, now: Time) {
         .looks
         .retain(|p| p.hinted || dead.contains(&p.id) || elsewhere(&p.id));
     for id in dead {
-        let verdict = guard::verdict(&watch.state, &watch.surroundings(), &id, now);
+        let verdict = guard::verdict(&watch.state, &watch.surroundings(), &id, Purpose::Dead, now);
         watch.plan_listed(&id, verdict.agrees(), now);
     }
 }
@@ -297,15 +313,15 @@ fn consider<W: World>(watch: &mut Watch, world: &mut W, id: &SessionId) {
     let listed_dead = watch.planned(id).is_some_and(|p| !p.hinted);
     let now = world.now();
     if listed_dead {
-        let verdict = guard::verdict(&watch.state, &watch.surroundings(), id, now);
+        let verdict = guard::verdict(&watch.state, &watch.surroundings(), id, Purpose::Dead, now);
         if !verdict.agrees() {
-            return refusal::by_guard(watch, world, &row, &verdict);
+            return refusal::by_guard(watch, world, &row, Purpose::Dead, &verdict);
         }
     }
     let finding = examine(watch, world, &row);
     let now = world.now();
     match finding {
-        Finding::Dead(evidence) => act(watch, world, &row, &evidence),
+        Finding::Dead(evidence) => act(watch, world, &row, Purpose::Dead, &evidence),
         Finding::LookAgain(at, first) => {
             if let Some(planned) = watch.planned_mut(id) {
                 planned.first = Some(first);

@@ -9,7 +9,7 @@ use crate::capabilities::cause::Cause;
 use crate::capabilities::look::FirstLook;
 use crate::capabilities::restart::turn_order;
 use crate::clock::Time;
-use crate::guard::Surroundings;
+use crate::guard::{Limits, Surroundings};
 use crate::model::{Flags, Profile, Session, SessionId, Sight};
 use crate::state::{Life, State};
 use crate::telling;
@@ -28,8 +28,14 @@ const PASSES_MS: [u64; 5] = [300, 700, 1500, 3000, 6000];
 /// What a turn may know of the settings.
 #[derive(Clone, Debug)]
 pub struct Rules {
-    /// `MIN_GLOBAL_RESTART_INTERVAL_S`.
-    pub spacing: Duration,
+    /// The settings that are limits.
+    pub limits: Limits,
+    /// `WAITING_PATROL_THRESHOLD_S`.
+    pub threshold: Duration,
+    /// `SAFETY_POLL_S`.
+    pub poll: Duration,
+    /// The usual distance between two turns, where it is known: a daemon's poll.
+    pub pace: Option<Duration>,
     /// Decide and say, change nothing.
     pub dry_run: bool,
     /// Through which eyes this run looks.
@@ -61,6 +67,34 @@ pub struct Watch {
     pub sight: Sight,
     /// When to make the next cheap passes after a restart.
     pub passes: Vec<Time>,
+    /// Readings of the panes of waiting children.
+    pub rounds: Rounds,
+    /// When pollers are looked for again.
+    pub pollers_due: Time,
+    /// The last complete turn of an earlier run.
+    pub last_turn: Option<Time>,
+}
+
+/// What the patrol holds in its hands between turns.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Rounds {
+    /// Children that wait, with their last and next readings.
+    pub readings: Vec<Reading>,
+    /// Panes that may still be read in this turn.
+    pub reads_left: u32,
+    /// Messages that may still be sent in this turn.
+    pub sends_left: u32,
+}
+
+/// When one pane was read, and is to be read again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reading {
+    /// Of which child.
+    pub id: SessionId,
+    /// The last reading by this run.
+    pub last: Time,
+    /// The next one.
+    pub due: Time,
 }
 
 /// The last good list of one profile.
@@ -107,6 +141,9 @@ impl Watch {
             looks: Vec::new(),
             sight: Sight::Blind("not looked yet".to_owned()),
             passes: Vec::new(),
+            rounds: Rounds::default(),
+            pollers_due: Time(0),
+            last_turn: None,
         }
     }
 
@@ -114,7 +151,7 @@ impl Watch {
     pub fn surroundings(&self) -> Surroundings<'_> {
         Surroundings {
             flags: &self.flags,
-            spacing: self.rules.spacing,
+            limits: self.rules.limits,
             remembered: self.remembered,
         }
     }

@@ -7,18 +7,18 @@
 use std::time::Duration;
 
 use crate::clock::Time;
-use crate::guard::Permit;
+use crate::guard::{NudgePermit, Permit};
 use crate::model::{
-    Flags, Level, NoAnswer, Pane, ProcessMark, Profile, Restarted, Scope, Session, SessionId,
-    Shown, Sight, Traces,
+    AgentSays, Delivery, Flags, Level, NoAnswer, Pane, Pollers, Process, ProcessMark, Profile,
+    Restarted, Scope, Session, SessionId, Shown, Sight, Telegram, Traces,
 };
 use crate::state::State;
 
-/// How a started restart command went on.
+/// How a started command that changes something went on.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Ran {
+pub enum Ran<Answer> {
     /// It ended with this answer.
-    Ended(Restarted),
+    Ended(Answer),
     /// It still runs after its deadline and was left alone.
     StillRunning,
 }
@@ -87,6 +87,23 @@ pub trait World {
     /// agent-deck's files about one session.
     fn traces(&mut self, profile: &Profile, id: &SessionId) -> Traces;
 
+    /// The processes that poll Telegram.
+    ///
+    /// # Errors
+    /// When that cannot be said for certain, and why.
+    fn pollers(&mut self) -> Result<Pollers, String>;
+
+    /// The folder that the poller of a session should have. `agent` is its pane
+    /// process, where that is seen.
+    fn telegram(&mut self, row: &Session, agent: Option<&Process>) -> Telegram;
+
+    /// What is wrong around the poller of a session, as far as files say;
+    /// empty: nothing was found.
+    fn poller_advice(&mut self, row: &Session, agent: Option<&Process>) -> String;
+
+    /// What an agent says of itself in its own status file; `None`: nothing.
+    fn agent_says(&mut self, agent: &Process) -> Option<AgentSays>;
+
     /// The user's flag files.
     fn flags(&mut self) -> Flags;
 
@@ -103,7 +120,16 @@ pub trait World {
     fn begin_restart(&mut self, permit: Permit) -> Result<ProcessMark, String>;
 
     /// Waits for the started restart, up to its deadline; never ends it.
-    fn finish_restart(&mut self) -> Ran;
+    fn finish_restart(&mut self) -> Ran<Restarted>;
+
+    /// Starts `session send` with the question. Consumes the permit.
+    ///
+    /// # Errors
+    /// As [`World::begin_restart`].
+    fn begin_send(&mut self, permit: NudgePermit) -> Result<ProcessMark, String>;
+
+    /// Waits for the started send, up to its deadline; never ends it.
+    fn finish_send(&mut self) -> Ran<Delivery>;
 
     /// Whether that process, started by this or an earlier run, still runs.
     fn still_runs(&mut self, mark: ProcessMark) -> bool;

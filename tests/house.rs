@@ -17,6 +17,7 @@ const PURE: &[&str] = &[
     "deck/argv",
     "deck/processes/agents",
     "deck/processes/commands",
+    "deck/screen",
     "deck/trouble",
     "guard",
     "model",
@@ -398,6 +399,7 @@ fn variables_are_the_same_everywhere() {
         .filter(|text| is_variable(text));
     let mut quoted: BTreeSet<String> = quoted.map(str::to_owned).collect();
     assert!(quoted.remove("XDG_DATA_HOME"));
+    assert!(quoted.remove("XDG_CONFIG_HOME"));
     assert_eq!(quoted, help);
     // And the numbers.
     for seconds in [config::SPACING, config::POLL] {

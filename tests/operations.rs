@@ -56,11 +56,11 @@ fn does_nothing() {
     type Setup = fn(&Deck);
     let setups: [(&str, Setup); 3] = [
         (
-            "watchdog: paused: it watches and tells, and restarts nothing",
+            "watchdog: paused: it watches and tells, and acts on nothing",
             |deck| flag(deck, "", "pause"),
         ),
         (
-            "watchdog: no session is critical, so nothing is to be done",
+            "watchdog: no session is critical, so nothing is restarted",
             |_| (),
         ),
         (

@@ -61,20 +61,12 @@ mod tests {
     use crate::model::{Process, SessionId};
 
     fn row(id: &str, status: Status) -> Session {
+        let profile = Profile::parse("default").unwrap();
         Session {
-            id: SessionId::parse(id).unwrap(),
-            profile: Profile::parse("default").unwrap(),
-            title: String::new(),
-            group: String::new(),
             tool: "claude".to_owned(),
             command: "claude".to_owned(),
             status,
-            substate: None,
-            tmux_session: String::new(),
-            created: None,
-            archived: false,
-            is_conductor: false,
-            is_ssh: false,
+            ..Session::new(profile, SessionId::parse(id).unwrap())
         }
     }
 

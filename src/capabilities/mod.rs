@@ -3,4 +3,6 @@
 pub mod cause;
 pub mod eyes;
 pub mod look;
+pub mod patrol;
+pub mod poller;
 pub mod restart;

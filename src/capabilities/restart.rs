@@ -14,7 +14,7 @@ use crate::clock::{Time, spoken};
 use crate::deck::processes::{
     alive_beside_shell, bare_shell, deck_commands, maybe_alive, pane_process, server_of, stops,
 };
-use crate::model::{Flags, Pane, Process, Session, Shown, Sight, Status, Substate};
+use crate::model::{Flags, Pane, Process, Session, Shown, Sight, Status, Substate, Traces};
 use crate::state::State;
 
 /// A session younger than this is left alone (the manual: 60 s).
@@ -107,25 +107,25 @@ fn outside(look: &Look, sight: &Sight, now: Time) -> Option<Refusal> {
         return Some(refuse(Cause::Archived, "it is archived".to_owned(), None));
     }
     let Sight::Seen(table) = sight else {
-        return young(look, now).or_else(|| locked(look, now));
+        return young(look, now).or_else(|| locked(&look.traces, now));
     };
     // Whether a shell in its terminal is a bare one is judged later, with what
     // agent-deck says of it; any other living process means hands off.
     if let Some((pid, why)) = alive_beside_shell(table, &look.row.id, "") {
         return Some(living(pid, &why));
     }
-    let refusal = young(look, now).or_else(|| locked(look, now));
-    refusal.or_else(|| others(look, table, now))
+    let refusal = young(look, now).or_else(|| locked(&look.traces, now));
+    refusal.or_else(|| others(look.row, &look.own, table, now))
 }
 
-/// Other programs are at it.
-fn others(look: &Look, table: &[Process], now: Time) -> Option<Refusal> {
+/// Other programs are at it. `own` are our own commands that still run.
+pub(super) fn others(row: &Session, own: &[u32], table: &[Process], now: Time) -> Option<Refusal> {
     let activity = deck_commands(table);
     if let Some(pid) = activity.watchdog {
         let sentence = format!("agent-deck's Python watchdog runs too (process {pid}); end one");
         return Some(refuse(Cause::OtherWatchdog, sentence, None));
     }
-    if let Some(pid) = stops(table, &look.row.id, &look.row.title) {
+    if let Some(pid) = stops(table, &row.id, &row.title) {
         let sentence = format!("agent-deck stops it (process {pid})");
         return Some(refuse(
             Cause::BeingStopped,
@@ -134,8 +134,8 @@ fn others(look: &Look, table: &[Process], now: Time) -> Option<Refusal> {
         ));
     }
     let parent = |pid| table.iter().find(|p| p.pid == pid).map_or(0, |p| p.parent);
-    let own = |pid: u32| look.own.contains(&pid) || look.own.contains(&parent(pid));
-    let (pid, verb) = activity.changing.into_iter().find(|(pid, _)| !own(*pid))?;
+    let ours = |pid: u32| own.contains(&pid) || own.contains(&parent(pid));
+    let (pid, verb) = activity.changing.into_iter().find(|(pid, _)| !ours(*pid))?;
     let sentence = format!("agent-deck {verb} runs (process {pid})");
     let again = Some(now.plus(PANE_CONFIRM));
     Some(refuse(Cause::OtherCommand, sentence, again))
@@ -143,12 +143,12 @@ fn others(look: &Look, table: &[Process], now: Time) -> Option<Refusal> {
 
 /// Somebody starts it or writes the database at the moment, or that cannot be
 /// looked at.
-fn locked(look: &Look, now: Time) -> Option<Refusal> {
-    if let Some(why) = &look.traces.unreadable {
+pub(super) fn locked(traces: &Traces, now: Time) -> Option<Refusal> {
+    if let Some(why) = &traces.unreadable {
         let sentence = format!("agent-deck's files about it cannot be looked at: {why}");
         return Some(refuse(Cause::NoAnswer, sentence, None));
     }
-    if look.traces.database_busy {
+    if traces.database_busy {
         let sentence =
             "somebody writes the profile's database: a stop may wait to be saved there, \
                         and a restart could not be"
@@ -159,7 +159,7 @@ fn locked(look: &Look, now: Time) -> Option<Refusal> {
             Some(now.plus(BUSY_AGAIN)),
         ));
     }
-    let pid = look.traces.spawn_lock?;
+    let pid = traces.spawn_lock?;
     let sentence = format!("process {pid} holds its spawn lock");
     Some(refuse(
         Cause::SpawnLock,
@@ -174,32 +174,11 @@ fn living(pid: u32, why: &str) -> Refusal {
 }
 
 fn young(look: &Look, now: Time) -> Option<Refusal> {
-    let started = look
-        .traces
-        .hook
-        .as_ref()
-        .filter(|hook| hook.event == "SessionStart")
-        .map(|hook| hook.at);
-    let births = [
-        ("created", look.row.created),
-        ("spawned", look.traces.spawned),
-        ("started", started),
-        ("started", look.memory.agent.map(|agent| agent.started)),
-    ];
     // A stamp that lies ahead was written before the clock was set back, nobody
     // knows how long ago: not after we saw it dead.
-    let known = |at: Time| {
-        if at > now {
-            look.memory.dead_since.unwrap_or(now)
-        } else {
-            at
-        }
-    };
-    let newest = births
-        .into_iter()
-        .filter_map(|(what, at)| Some((known(at?), what)))
-        .max()?;
-    let (at, what) = newest;
+    let ahead = look.memory.dead_since.unwrap_or(now);
+    let started = look.memory.agent.map(|agent| agent.started);
+    let (at, what) = last_birth(look.row, &look.traces, started, ahead, now)?;
     (now.since(at) < YOUNG).then(|| {
         let sentence = format!(
             "it was {what} {} ago, less than a minute",
@@ -207,6 +186,29 @@ fn young(look: &Look, now: Time) -> Option<Refusal> {
         );
         refuse(Cause::Young, sentence, Some(at.plus(YOUNG)))
     })
+}
+
+/// When a session last began to live, and how that is known. A stamp that lies
+/// ahead counts as `ahead`.
+pub(super) fn last_birth(
+    row: &Session,
+    traces: &Traces,
+    agent: Option<Time>,
+    ahead: Time,
+    now: Time,
+) -> Option<(Time, &'static str)> {
+    let hook = traces.hook.as_ref();
+    let started = hook.filter(|hook| hook.event == "SessionStart");
+    let births = [
+        ("created", row.created),
+        ("spawned", traces.spawned),
+        ("started", started.map(|hook| hook.at)),
+        ("started", agent),
+    ];
+    births
+        .into_iter()
+        .filter_map(|(what, at)| Some((at.map(|at| if at > now { ahead } else { at })?, what)))
+        .max()
 }
 
 /// What `session show` says against a restart.

@@ -1,7 +1,9 @@
 //! The last step of the judgement: two looks that have to agree, and the one
 //! that needs no second.
 
-use super::tests::{Case, NOW, ago, cause, finding, in_pane, is_dead, process, shown, with};
+use super::tests::{
+    Case, NOW, ago, cause, finding, in_pane, is_dead, process, shown, stands, with,
+};
 use super::*;
 use crate::model::NoAnswer;
 
@@ -52,7 +54,7 @@ fn while_the_terminal_ui_runs_a_second_look_must_agree() {
 fn a_bare_shell_is_dead_in_two_looks() {
     let bare = || {
         let mut case = shown(|s| s.tool = "shell".to_owned());
-        case.pane = Ok(Pane::Stands([7; 32]));
+        case.pane = Ok(stands(7));
         case.table.push(in_pane("bash"));
         case
     };
@@ -61,13 +63,13 @@ fn a_bare_shell_is_dead_in_two_looks() {
         let mut case = bare();
         case.first = Some(FirstLook {
             at: ago(2),
-            pane: Pane::Stands([7; 32]),
+            pane: stands(7),
         });
         change(&mut case);
         case
     };
     assert!(is_dead(&second(&|_| ())));
-    let moved = second(&|c| c.pane = Ok(Pane::Stands([8; 32])));
+    let moved = second(&|c| c.pane = Ok(stands(8)));
     assert_eq!(cause(&moved), Some(Cause::TerminalStands));
     // Not a bare shell: it works, it is another machine's, it should be a shell.
     let child = second(&|c| c.table.push(process(201, 200, "make", "make")));
@@ -81,26 +83,26 @@ fn a_bare_shell_is_dead_in_two_looks() {
 
 #[test]
 fn a_pane_that_stands_without_its_process_needs_a_witness_or_two_looks() {
-    let stands = with(|c| c.pane = Ok(Pane::Stands([7; 32])));
-    assert!(matches!(finding(&stands), Finding::LookAgain(..)));
+    let standing = with(|c| c.pane = Ok(stands(7)));
+    assert!(matches!(finding(&standing), Finding::LookAgain(..)));
     assert!(is_dead(&Case {
         witnessed: true,
-        ..stands.clone()
+        ..standing.clone()
     }));
     let first = |digest| {
         Some(FirstLook {
             at: ago(2),
-            pane: Pane::Stands([digest; 32]),
+            pane: stands(digest),
         })
     };
     assert!(is_dead(&Case {
         first: first(7),
-        ..stands.clone()
+        ..standing.clone()
     }));
     assert_eq!(
         cause(&Case {
             first: first(8),
-            ..stands
+            ..standing
         }),
         Some(Cause::TerminalStands)
     );
@@ -116,7 +118,7 @@ fn when_the_end_was_witnessed_the_terminal_is_not_asked_for() {
     // A banner over a terminal that may stand has to be looked at.
     let mut banner = shown(|s| s.substate = Some(Substate::Auth401));
     banner.witnessed = true;
-    banner.pane = Ok(Pane::Stands([1; 32]));
+    banner.pane = Ok(stands(1));
     assert_eq!(cause(&banner), Some(Cause::AuthHold));
     // Where its process is there again, nothing was witnessed.
     let again = Case {

@@ -2,7 +2,7 @@
 //! certain in every other respect.
 
 use super::*;
-use crate::model::{HookRecord, NoAnswer, Process, Profile, SessionId, Traces};
+use crate::model::{HookRecord, NoAnswer, Process, Profile, Screen, SessionId, Traces};
 use crate::state::Memory;
 
 pub(super) const NOW: Time = Time(2_000_000_000_000);
@@ -35,19 +35,14 @@ pub(super) fn dead() -> Case {
     let id = SessionId::parse(ID).unwrap();
     let profile = Profile::parse("default").unwrap();
     let row = Session {
-        id: id.clone(),
-        profile: profile.clone(),
         title: "conductor-ops".to_owned(),
         group: "conductor".to_owned(),
         tool: "claude".to_owned(),
         command: "claude".to_owned(),
         status: Status::Error,
-        substate: None,
         tmux_session: "agentdeck_conductor-ops_9f8e7d6c".to_owned(),
         created: Some(ago(7200)),
-        archived: false,
-        is_conductor: false,
-        is_ssh: false,
+        ..Session::new(profile.clone(), id.clone())
     };
     let mut memory = Memory::new(profile, row.title.clone(), None);
     memory.ran = true;
@@ -61,6 +56,7 @@ pub(super) fn dead() -> Case {
             tmux_session: row.tmux_session.clone(),
             agent_session: AGENT.to_owned(),
             auth_hold: false,
+            link_disabled: false,
         }),
         pane: Ok(Pane::Gone),
         listed: Ok(row.clone()),
@@ -75,6 +71,18 @@ pub(super) fn dead() -> Case {
         witnessed: false,
         first: None,
     }
+}
+
+/// A terminal that stands, with a screen of its own.
+pub(super) fn stands(number: u8) -> Pane {
+    Pane::Stands(Screen {
+        raw: [number; 32],
+        content: [number; 32],
+        claude: None,
+        other: None,
+        decision: false,
+        background: false,
+    })
 }
 
 pub(super) fn process(pid: u32, parent: u32, name: &str, command: &str) -> Process {
@@ -207,7 +215,7 @@ fn a_login_problem_holds_only_over_a_pane_that_stands() {
         case.pane = Ok(pane);
         case
     };
-    assert_eq!(cause(&auth(Pane::Stands([1; 32]))), Some(Cause::AuthHold));
+    assert_eq!(cause(&auth(stands(1))), Some(Cause::AuthHold));
     assert!(is_dead(&auth(Pane::Gone)));
 }
 

@@ -12,12 +12,14 @@ mod list;
 mod pane;
 mod profiles;
 mod restart;
+mod send;
 mod show;
 
 pub use list::{Listed, list};
 pub use pane::pane;
 pub use profiles::{ProfileRow, profiles, version};
 pub use restart::restart;
+pub use send::send;
 pub use show::show;
 
 /// What a command left behind.
@@ -167,6 +169,14 @@ fn text(object: &Object, field: &str) -> String {
         .and_then(Value::as_str)
         .unwrap_or_default()
         .to_owned()
+}
+
+/// The channel entry that makes a session the owner of a Telegram bot (contract 8.7).
+fn telegram(object: &Object) -> Option<String> {
+    let channels = object.get("channels")?.as_array()?;
+    let mut entries = channels.iter().filter_map(Value::as_str);
+    let entry = entries.find(|entry| entry.starts_with("plugin:telegram@"))?;
+    Some(entry.to_owned())
 }
 
 /// A mark that forbids something: set when it is there in a form that nobody knows.

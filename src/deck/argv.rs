@@ -2,7 +2,7 @@
 //! how long each may take.
 //!
 //! The profile stands before the subcommand (contract 1.1), sessions are named
-//! by full id (contract 3.3), and no argument is free text.
+//! by full id (contract 3.3), and no argument is other people's text.
 //!
 //! This file does not know which program gets them, nor what it answers.
 
@@ -18,6 +18,12 @@ pub const READ_DEADLINE: Duration = Duration::from_secs(15);
 /// `session restart`: 180 s (DESIGN 3.1), after which it is left to itself, never
 /// ended: killed half way it leaves an agent that agent-deck cannot see (contract 5.1).
 pub const RESTART_DEADLINE: Duration = Duration::from_secs(180);
+
+/// `session send`: 60 s (DESIGN 3.1), never ended either: killed half way it
+/// leaves typed text in the composer (contract 5.5). It takes 1 to 15 s.
+pub const SEND_DEADLINE: Duration = Duration::from_secs(60);
+/// What a waiting child is asked (the manual). No flag, no heartbeat (contract 5.5).
+const QUESTION: &str = "report status?";
 
 /// All rows of one profile, with their statuses.
 pub fn list(profile: &Profile) -> Vec<String> {
@@ -61,6 +67,20 @@ pub fn restart(profile: &Profile, id: &SessionId) -> Vec<String> {
     ])
 }
 
+/// Asks a child to report.
+pub fn send(profile: &Profile, id: &SessionId) -> Vec<String> {
+    owned(&[
+        "-p",
+        profile.as_str(),
+        "session",
+        "send",
+        id.as_str(),
+        QUESTION,
+        "--no-wait",
+        "--json",
+    ])
+}
+
 /// Names of the profiles. Names none itself, and so creates none (contract 1.3).
 pub fn profiles() -> Vec<String> {
     owned(&["profile", "list", "--json"])
@@ -96,6 +116,10 @@ mod tests {
             (
                 restart(&profile, &id),
                 "session restart 1a2b3c4d-1755900000 --json",
+            ),
+            (
+                send(&profile, &id),
+                "session send 1a2b3c4d-1755900000 report status? --no-wait --json",
             ),
         ] {
             assert_eq!(args[..2], ["-p", "night shift"]);

@@ -166,7 +166,7 @@ fn runs_agent_deck(pid: u32) -> bool {
 }
 
 /// A regular file's content up to `most` bytes.
-fn read_small(path: &Path, most: u64) -> Option<(Metadata, Vec<u8>)> {
+pub(super) fn read_small(path: &Path, most: u64) -> Option<(Metadata, Vec<u8>)> {
     let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
     let flags = i32::try_from(flags.bits()).ok()?;
     let file: File = OpenOptions::new()

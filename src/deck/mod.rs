@@ -4,10 +4,13 @@
 //! This room decides nothing, starts no program and has no clock of its own:
 //! the present comes in as an argument.
 
+pub mod agent_file;
 pub mod answers;
 pub mod argv;
 pub mod database;
 pub mod hooks;
 pub mod places;
 pub mod processes;
+pub mod screen;
+pub mod telegram;
 pub mod trouble;

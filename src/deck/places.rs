@@ -17,6 +17,8 @@ pub struct Roots {
     pub home: PathBuf,
     /// `XDG_DATA_HOME`, as it is in the environment.
     pub xdg_data_home: Option<OsString>,
+    /// `XDG_CONFIG_HOME`, as it is in the environment.
+    pub xdg_config_home: Option<OsString>,
     /// `AGENT_DECK_ROOT`, when it is set.
     pub agent_deck_root: Option<PathBuf>,
 }
@@ -80,18 +82,33 @@ impl Roots {
         Ok(exists(&folder.join("state.db"))? || exists(&folder.join("sessions.json"))?)
     }
 
-    /// `XDG_DATA_HOME` counts when it is absolute (contract 7.1).
+    /// agent-deck's settings (contract 8.1). May not exist.
+    ///
+    /// # Errors
+    /// As [`Roots::data`].
+    pub fn config_toml(&self) -> io::Result<PathBuf> {
+        let xdg = self.xdg(self.xdg_config_home.as_ref(), ".config");
+        let xdg = xdg.join("config.toml");
+        let old = self.home.join(".agent-deck/config.toml");
+        Ok(match !exists(&xdg)? && exists(&old)? {
+            true => old,
+            false => xdg,
+        })
+    }
+
     fn xdg_data(&self) -> PathBuf {
-        let set = self
-            .xdg_data_home
-            .as_ref()
-            .map(|value| match value.to_str() {
-                Some(text) => PathBuf::from(text.trim()),
-                None => PathBuf::from(value),
-            });
+        self.xdg(self.xdg_data_home.as_ref(), ".local/share")
+    }
+
+    /// A variable of that kind counts when it is absolute (contract 7.1).
+    fn xdg(&self, set: Option<&OsString>, standard: &str) -> PathBuf {
+        let set = set.map(|value| match value.to_str() {
+            Some(text) => PathBuf::from(text.trim()),
+            None => PathBuf::from(value),
+        });
         match set.filter(|path| path.is_absolute()) {
             Some(path) => path.join("agent-deck"),
-            None => self.home.join(".local/share/agent-deck"),
+            None => self.home.join(standard).join("agent-deck"),
         }
     }
 }
@@ -139,6 +156,7 @@ mod tests {
         Roots {
             home: home.path().to_owned(),
             xdg_data_home: xdg.map(OsString::from),
+            xdg_config_home: None,
             agent_deck_root: None,
         }
     }
@@ -233,6 +251,25 @@ mod tests {
             old.path().join(".agent-deck/profiles/old")
         );
         assert!(roots.profile_exists(&profile).unwrap());
+    }
+
+    #[test]
+    fn settings_are_found_by_the_same_rule() {
+        let home = Scratch::new();
+        let mut roots = roots(&home, Some("/elsewhere"));
+        let xdg = home.join(".config/agent-deck/config.toml");
+        assert_eq!(roots.config_toml().unwrap(), xdg);
+        let old = home.write(".agent-deck/config.toml", "");
+        assert_eq!(roots.config_toml().unwrap(), old);
+        home.write(".config/agent-deck/config.toml", "");
+        assert_eq!(roots.config_toml().unwrap(), xdg);
+        // Another folder that has none.
+        roots.xdg_config_home = Some(home.join("c").into_os_string());
+        assert_eq!(roots.config_toml().unwrap(), old);
+        let other = home.write("c/agent-deck/config.toml", "");
+        assert_eq!(roots.config_toml().unwrap(), other);
+        roots.xdg_config_home = Some("c".into());
+        assert_eq!(roots.config_toml().unwrap(), xdg);
     }
 
     #[test]

@@ -8,12 +8,16 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::Path;
 
-use crate::clock::Clock;
+use crate::clock::{Clock, Time};
 use crate::host::folder;
 use crate::state::State;
 
 /// Name of the state file.
 pub const STATE: &str = "state.json";
+/// A log bounds itself at 8 MiB (DESIGN 2.3).
+const LOG_MOST: u64 = 16 * 1024 * 1024;
+/// How the line of a nudge reads.
+const NUDGED: &[u8] = crate::report::ASKED.as_bytes();
 /// A thousand sessions take less than one MiB.
 const STATE_MOST: u64 = 64 * 1024 * 1024;
 
@@ -59,9 +63,20 @@ pub fn load(folder: &Path, clock: &Clock, set_aside: bool) -> Found {
     }
 }
 
-/// A folder has been used when something was restarted from it, or a state was
-/// set aside in it.
+/// When a run last completed a turn: its state file is touched then.
+pub fn last_turn(folder: &Path, clock: &Clock) -> Option<Time> {
+    let touched = fs::metadata(folder.join(STATE)).ok()?.modified().ok()?;
+    Some(clock.from_system(touched).min(clock.now()))
+}
+
+/// A folder has been used when something was restarted or asked from it, or a
+/// state was set aside in it.
 fn was_used(folder: &Path) -> bool {
+    let asked = |name: &str| {
+        let log = folder::read_small(&folder.join(name), LOG_MOST).unwrap_or_default();
+        let mut lines = log.split(|&byte| byte == b'\n');
+        lines.any(|line| line.windows(NUDGED.len()).any(|part| part == NUDGED))
+    };
     let written = |name: &str| fs::metadata(folder.join(name)).is_ok_and(|m| m.len() > 0);
     let broken = |entry: Result<fs::DirEntry, std::io::Error>| {
         entry.is_ok_and(|e| {
@@ -72,5 +87,7 @@ fn was_used(folder: &Path) -> bool {
     };
     written("restart.log")
         || written("restart.log.1")
+        || asked("watchdog.log")
+        || asked("watchdog.log.1")
         || fs::read_dir(folder).is_ok_and(|mut entries| entries.any(broken))
 }

@@ -4,33 +4,35 @@
 //! This file does not know what a turn decides.
 
 use std::path::PathBuf;
-use std::time::Duration;
 
 use crate::cli::Mode;
 use crate::clock::{Clock, Time};
 use crate::config::Settings;
-use crate::deck::answers::{self, ProfileRow, Raw};
-use crate::deck::argv::{self, LIST_DEADLINE, READ_DEADLINE, RESTART_DEADLINE};
+use crate::deck::answers::{self, ProfileRow};
+use crate::deck::argv::{self, LIST_DEADLINE, READ_DEADLINE, RESTART_DEADLINE, SEND_DEADLINE};
 use crate::deck::places::Roots;
-use crate::deck::{database, hooks, processes};
-use crate::guard::Permit;
-use crate::host::exec::{self, Call, End, Running};
+use crate::deck::{agent_file, database, hooks, processes};
+use crate::guard::{NudgePermit, Permit};
+use crate::host::exec::{self, Running};
 use crate::host::logs::{Logs, escape};
 use crate::host::{flags, folder};
 use crate::model::{
-    Flags, Level, NoAnswer, Pane, ProcessMark, Profile, Restarted, Scope, Session, SessionId,
-    Shown, Sight, Traces,
+    AgentSays, Delivery, Flags, Level, NoAnswer, Pane, Pollers, Process, ProcessMark, Profile,
+    Restarted, Scope, Session, SessionId, Shown, Sight, Telegram, Traces,
 };
 use crate::state::State;
 use crate::world::{Channel, Ran, Record, Sent, World};
 
 mod bin;
+mod commands;
 mod escalation;
 pub mod memory;
 mod profiles;
 pub mod pulse;
+mod telegram;
 
 use bin::Program;
+use commands::{delivered, restarted};
 use escalation::Escalation;
 use profiles::Profiles;
 use pulse::Pulse;
@@ -55,7 +57,8 @@ pub struct Machine {
     logs: Logs,
     program: Program,
     profiles: Profiles,
-    restart: Option<(Running, SessionId)>,
+    /// The command that changes something and is waited for.
+    running: Option<(Running, SessionId)>,
     left_running: Vec<Running>,
     escalation: Escalation,
     /// A list was answered in this run.
@@ -69,6 +72,7 @@ impl Machine {
         let roots = Roots {
             home: settings.home.clone(),
             xdg_data_home: settings.xdg_data_home.clone(),
+            xdg_config_home: settings.xdg_config_home.clone(),
             agent_deck_root: settings.root_is_set.then(|| settings.root.clone()),
         };
         Machine {
@@ -82,7 +86,7 @@ impl Machine {
             pulse,
             folder,
             roots,
-            restart: None,
+            running: None,
             left_running: Vec::new(),
             listed: false,
         }
@@ -143,6 +147,12 @@ impl Machine {
         }
     }
 
+    /// The agent's own configuration folder.
+    fn config_dir(&self, agent: Option<&Process>) -> PathBuf {
+        let set = agent.and_then(|agent| agent.config_dir.clone());
+        set.unwrap_or_else(|| self.settings.home.join(".claude"))
+    }
+
     fn wall(&self) -> Time {
         Time(self.clock.reading().wall)
     }
@@ -150,47 +160,6 @@ impl Machine {
     fn list_profiles(&mut self) -> Result<Vec<ProfileRow>, NoAnswer> {
         let output = self.ask(&argv::profiles(), READ_DEADLINE, ANSWER_MOST)?;
         answers::profiles(&output.raw())
-    }
-
-    /// Runs a reading command of agent-deck to its end.
-    fn ask(
-        &mut self,
-        args: &[String],
-        deadline: Duration,
-        most: usize,
-    ) -> Result<Output, NoAnswer> {
-        let program = self.program.find().map_err(NoAnswer::NoProgram)?;
-        let args: Vec<&str> = args.iter().map(String::as_str).collect();
-        let call = Call {
-            program: &program,
-            args: &args,
-            deadline,
-            most,
-            extra_env: &[],
-            keep_token: false,
-        };
-        let pulse = &mut self.pulse;
-        match exec::run(&call, &mut |longest| pulse.rest(longest)) {
-            End::Exited { overflow: true, .. } => {
-                Err(NoAnswer::Garbage(format!("more than {most} bytes")))
-            }
-            End::Exited {
-                code,
-                stdout,
-                stderr,
-                ..
-            } => Ok(Output {
-                code,
-                stdout,
-                stderr,
-            }),
-            End::Late => Err(NoAnswer::Late),
-            End::NoProgram(why) => {
-                self.program.forget();
-                Err(NoAnswer::NoProgram(why))
-            }
-            End::NoProcess(why) => Err(NoAnswer::Failed(why)),
-        }
     }
 
     /// On standard error too, when somebody watches.
@@ -289,6 +258,22 @@ impl World for Machine {
         traces
     }
 
+    fn pollers(&mut self) -> Result<Pollers, String> {
+        self.look_for_pollers()
+    }
+
+    fn telegram(&mut self, row: &Session, agent: Option<&Process>) -> Telegram {
+        self.telegram_of(row, agent)
+    }
+
+    fn poller_advice(&mut self, row: &Session, agent: Option<&Process>) -> String {
+        self.advice(row, agent)
+    }
+
+    fn agent_says(&mut self, agent: &Process) -> Option<AgentSays> {
+        agent_file::agent_says(&self.config_dir(Some(agent)), agent.pid)
+    }
+
     fn flags(&mut self) -> Flags {
         flags::read(&self.folder, &self.clock)
     }
@@ -298,45 +283,26 @@ impl World for Machine {
     }
 
     fn begin_restart(&mut self, permit: Permit) -> Result<ProcessMark, String> {
-        // Another one may have taken our place since the last turn.
-        if self
-            .pulse
-            .lock
-            .as_ref()
-            .is_some_and(|lock| !lock.still_ours())
-        {
-            return Err("our lock file was deleted or replaced".to_owned());
-        }
-        let program = self.program.find()?;
         let args = argv::restart(permit.profile(), permit.id());
-        let args: Vec<&str> = args.iter().map(String::as_str).collect();
-        let call = Call {
-            program: &program,
-            args: &args,
-            deadline: RESTART_DEADLINE,
-            most: ANSWER_MOST,
-            extra_env: &[],
-            keep_token: false,
-        };
-        let running = exec::start(&call).map_err(String::from)?;
-        let mark = running.mark();
-        self.restart = Some((running, permit.id().clone()));
-        Ok(mark)
+        self.begin(&args, RESTART_DEADLINE, permit.id())
     }
 
-    fn finish_restart(&mut self) -> Ran {
-        let Some((mut running, id)) = self.restart.take() else {
-            return Ran::Ended(Restarted::Unknown("no restart was begun".to_owned()));
-        };
-        loop {
-            if let Some(end) = running.poll_end() {
-                return Ran::Ended(restarted(&end, &id));
-            }
-            if running.is_late() {
-                self.left_running.push(running);
-                return Ran::StillRunning;
-            }
-            self.pulse.rest(running.next_look());
+    fn finish_restart(&mut self) -> Ran<Restarted> {
+        match self.finish() {
+            Some((end, id)) => Ran::Ended(restarted(&end, &id)),
+            None => Ran::StillRunning,
+        }
+    }
+
+    fn begin_send(&mut self, permit: NudgePermit) -> Result<ProcessMark, String> {
+        let args = argv::send(permit.profile(), permit.id());
+        self.begin(&args, SEND_DEADLINE, permit.id())
+    }
+
+    fn finish_send(&mut self) -> Ran<Delivery> {
+        match self.finish() {
+            Some((end, id)) => Ran::Ended(delivered(&end, &id)),
+            None => Ran::StillRunning,
         }
     }
 
@@ -402,45 +368,6 @@ impl World for Machine {
 
     fn leaving(&mut self) -> bool {
         self.pulse.wait.terminating()
-    }
-}
-
-/// What the end of a restart command means.
-fn restarted(end: &End, id: &SessionId) -> Restarted {
-    match end {
-        End::Exited {
-            code,
-            stdout,
-            stderr,
-            ..
-        } => answers::restart(
-            &Raw {
-                code: *code,
-                stdout,
-                stderr,
-            },
-            id,
-        ),
-        End::Late => Restarted::Unknown("no answer in time".to_owned()),
-        End::NoProgram(why) | End::NoProcess(why) => Restarted::NotStarted(why.clone()),
-    }
-}
-
-/// What a command of agent-deck left behind.
-struct Output {
-    /// `None`: a signal ended it.
-    code: Option<i32>,
-    stdout: Vec<u8>,
-    stderr: Vec<u8>,
-}
-
-impl Output {
-    fn raw(&self) -> Raw<'_> {
-        Raw {
-            code: self.code,
-            stdout: &self.stdout,
-            stderr: &self.stderr,
-        }
     }
 }
 

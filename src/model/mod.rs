@@ -4,12 +4,17 @@
 
 mod ids;
 mod process;
+mod screen;
 mod session;
+mod telegram;
 mod user;
 
 pub use ids::{Profile, SessionId};
-pub use process::{Process, ProcessMark, Scope, Sight};
+pub use process::{AgentSays, Process, ProcessMark, Scope, Sight};
+pub use screen::{Screen, Silence};
 pub use session::{
-    Digest, HookRecord, NoAnswer, Pane, Restarted, Session, Shown, Status, Substate, Traces,
+    Delivery, Digest, HookRecord, NoAnswer, Pane, Restarted, Session, Shown, Status, Substate,
+    Traces,
 };
+pub use telegram::{Declared, Poller, Pollers, Telegram};
 pub use user::{Flags, Level, Pause};

@@ -2,6 +2,8 @@
 //!
 //! This file does not know how one looks.
 
+use std::path::PathBuf;
+
 use crate::clock::Time;
 use crate::stored::stored;
 
@@ -28,6 +30,12 @@ pub struct Process {
     pub inside_agent: bool,
     /// Its environment did not let itself be read.
     pub opaque: bool,
+    /// Stopped by a signal (state `T`).
+    pub suspended: bool,
+    /// `TELEGRAM_STATE_DIR` in its environment.
+    pub telegram: Option<PathBuf>,
+    /// `CLAUDE_CONFIG_DIR` in its environment.
+    pub config_dir: Option<PathBuf>,
     /// It is agent-deck (or its Python watchdog), and its `HOME` is another one
     /// than ours: it works on another deck.
     pub elsewhere: bool,
@@ -59,5 +67,33 @@ stored! {
         pub pid: u32,
         /// Start in ticks since boot; 0 where the system does not say.
         pub ticks: u64,
+    }
+}
+
+/// What an agent says of itself in its own status file (contract 6.8).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AgentSays {
+    /// At its prompt; it knows nothing of drafts.
+    Idle,
+    /// At work.
+    Busy,
+    /// Its turn is over, and a shell runs in the background.
+    Shell,
+    /// A dialog is open.
+    Dialog,
+    /// A word that this program does not know, or a file that cannot be read.
+    Unfamiliar,
+}
+
+impl AgentSays {
+    /// The word in logs.
+    pub fn word(self) -> &'static str {
+        match self {
+            AgentSays::Idle => "idle",
+            AgentSays::Busy => "busy",
+            AgentSays::Shell => "shell",
+            AgentSays::Dialog => "waiting for a decision",
+            AgentSays::Unfamiliar => "something unknown",
+        }
     }
 }

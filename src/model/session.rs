@@ -4,7 +4,7 @@
 
 use std::fmt;
 
-use super::{Profile, SessionId};
+use super::{Profile, Screen, SessionId};
 use crate::clock::Time;
 
 /// The printed status (contract 2.4 and 6.7).
@@ -131,9 +131,38 @@ pub struct Session {
     pub is_conductor: bool,
     /// Runs on another machine through ssh.
     pub is_ssh: bool,
+    /// Id of its parent, empty when it has none.
+    pub parent: String,
+    /// Its project folder.
+    pub path: String,
+    /// The entry of its channels that makes it the owner of a Telegram bot,
+    /// such as `plugin:telegram@claude-plugins-official` (contract 8.7).
+    pub telegram: Option<String>,
 }
 
 impl Session {
+    /// A row of which nothing but its place is known.
+    pub fn new(profile: Profile, id: SessionId) -> Session {
+        Session {
+            id,
+            profile,
+            title: String::new(),
+            group: String::new(),
+            tool: String::new(),
+            command: String::new(),
+            status: Status::Starting,
+            substate: None,
+            tmux_session: String::new(),
+            created: None,
+            archived: false,
+            is_conductor: false,
+            is_ssh: false,
+            parent: String::new(),
+            path: String::new(),
+            telegram: None,
+        }
+    }
+
     /// Whether title or group make this session critical (the manual's first
     /// three marks; the fourth is a flag file).
     pub fn is_conductor_like(&self) -> bool {
@@ -170,13 +199,15 @@ pub struct Shown {
     pub agent_session: String,
     /// A login problem is recorded for it.
     pub auth_hold: bool,
+    /// agent-deck may not give it a Telegram channel by itself.
+    pub link_disabled: bool,
 }
 
 /// The answer of `session output --pane --json` (contract 4.1).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Pane {
-    /// The screen's text was read; its SHA-256.
-    Stands(Digest),
+    /// The screen was read.
+    Stands(Screen),
     /// There is no terminal, or only agent-deck's own notice about its end.
     Gone,
 }
@@ -231,6 +262,27 @@ pub enum Restarted {
     NotStarted(String),
 }
 
+/// What `session send --no-wait --json` answered (contract 5.5), in our words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Delivery {
+    /// The message arrived, as far as agent-deck can tell. A draft that was in
+    /// the way was put back, or something was answered: the next pane decides.
+    Delivered,
+    /// It saved an option such as `1. Yes` as a draft: a dialog was answered
+    /// (contract 5.5).
+    Answered,
+    /// The text was left in the input box, or may have been.
+    LeftBehind(String),
+    /// Something was typed, and nothing shows that it arrived.
+    NoEvidence(String),
+    /// agent-deck refused before it typed anything.
+    Refused(String),
+    /// No usable answer: it may have arrived.
+    Unknown(String),
+    /// The program could not be started at all.
+    NotStarted(String),
+}
+
 /// What a hook record says (contract 7.3).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HookRecord {
@@ -264,20 +316,10 @@ mod tests {
 
     #[test]
     fn groups_count_by_whole_path_elements() {
+        let profile = Profile::parse("p").unwrap();
         let mut session = Session {
-            id: SessionId::parse("a-1").unwrap(),
-            profile: Profile::parse("p").unwrap(),
             title: "x".to_owned(),
-            group: String::new(),
-            tool: "claude".to_owned(),
-            command: "claude".to_owned(),
-            status: Status::Error,
-            substate: None,
-            tmux_session: String::new(),
-            created: None,
-            archived: false,
-            is_conductor: false,
-            is_ssh: false,
+            ..Session::new(profile, SessionId::parse("a-1").unwrap())
         };
         for (group, critical) in [
             ("conductor", true),

@@ -7,13 +7,20 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use serde_json::Value;
-
 use crate::clock::Time;
-use crate::model::{Level, ProcessMark, Profile, SessionId};
-use crate::stored::{Stored, stored};
+use crate::model::{ProcessMark, Profile, Session, SessionId};
+use crate::stored::stored;
 
+mod child;
 pub mod file;
+mod owner;
+mod session;
+mod told;
+
+pub use child::Child;
+pub use owner::Owner;
+pub use session::{Agent, Attempt, Before, LastError, Memory, Outcome, Refused};
+pub use told::{Episode, Notice, Parcel};
 
 stored! {
     /// Everything that must survive a crash.
@@ -21,6 +28,12 @@ stored! {
     pub struct State {
         /// Critical sessions, living and gone.
         pub sessions: BTreeMap<SessionId, Memory>,
+        /// Owners of a Telegram bot.
+        pub owners: Vec<Owner>,
+        /// Which processes poll Telegram cannot be seen since.
+        pub pollers_unseen: Option<Time>,
+        /// Children that wait, or have been asked.
+        pub children: Vec<Child>,
         /// Watched profiles.
         pub profiles: Vec<ProfileMemory>,
         /// The last restart of any session.
@@ -54,108 +67,6 @@ stored! {
         pub seconds: u64,
     }
 
-    /// What is known of one critical session.
-    pub struct Memory {
-        /// Its profile.
-        pub profile: Profile,
-        /// Its title when last listed.
-        pub title: String,
-        /// It was seen alive at some time.
-        pub ran: bool,
-        /// Restarts that count, oldest first.
-        pub restarts: Vec<Time>,
-        /// The last restart that was tried.
-        pub attempt: Option<Attempt>,
-        /// Restarts since it was last well for ten minutes.
-        pub since_well: u32,
-        /// Restarts in a row that changed nothing.
-        pub without_effect: u32,
-        /// Tries are made at growing distances.
-        pub crash_loop: Option<Backoff>,
-        /// agent-deck declined the last restart.
-        pub skipped: Option<Backoff>,
-        /// A usage limit is on its screen since.
-        pub usage_limit: Option<Time>,
-        /// A login problem is seen since.
-        pub auth_since: Option<Time>,
-        /// Its terminal holds a bare shell, as far as can be seen, since.
-        pub bare_since: Option<Time>,
-        /// Listed alive without a break since.
-        pub well_since: Option<Time>,
-        /// Reads dead without a break since.
-        pub dead_since: Option<Time>,
-        /// Somebody stopped it, as far as was seen, and it has not lived since.
-        /// agent-deck itself may lose a stop (two writers, contract 5.1).
-        pub stopped_since: Option<Time>,
-        /// Lacking in good lists since.
-        pub missing_since: Option<Time>,
-        /// Its agent's process, when last seen.
-        pub agent: Option<Agent>,
-        /// Its tmux name, when last listed alive.
-        pub tmux_session: String,
-        /// Somebody else restarted it.
-        pub restarted_by_others: Option<Time>,
-        /// Why it is left alone at present.
-        pub refusal: Option<Refused>,
-        /// Rules that were written down since it last lived: each once.
-        pub said: Vec<String>,
-        /// The last error text, and how often in a row it came.
-        pub last_error: Option<LastError>,
-    }
-
-    /// An error text that came back.
-    pub struct LastError {
-        /// The text, short.
-        pub text: String,
-        /// How often in a row.
-        pub times: u32,
-    }
-
-    /// A refusal that stands.
-    pub struct Refused {
-        /// The rule's word.
-        pub rule: String,
-        /// The rule in words, with its numbers.
-        pub sentence: String,
-        /// Since when.
-        pub since: Time,
-        /// A person has to hear of it when it lasts.
-        pub tell: bool,
-    }
-
-    /// An agent's process.
-    #[derive(Copy)]
-    pub struct Agent {
-        /// Process number.
-        pub pid: u32,
-        /// When it started.
-        pub started: Time,
-    }
-
-    /// A restart that was tried.
-    pub struct Attempt {
-        /// When the command began.
-        pub at: Time,
-        /// What was seen before.
-        pub evidence: String,
-        /// When its command had answered.
-        pub answered: Option<Time>,
-        /// How it ended; `None` while the outcome is not known.
-        pub outcome: Option<Outcome>,
-        /// Budgets as they were, to give the slot back.
-        pub before: Before,
-    }
-
-    /// Budgets as they were before an attempt.
-    pub struct Before {
-        /// Restarts since the session was last well.
-        pub since_well: u32,
-        /// Its crash-loop back-off.
-        pub crash_loop: Option<Backoff>,
-        /// The last restart of any session.
-        pub last_restart: Option<Time>,
-    }
-
     /// What is known of one profile.
     pub struct ProfileMemory {
         /// Its name.
@@ -164,16 +75,24 @@ stored! {
         pub running: Option<Intent>,
         /// Lists in a row that had no usable answer.
         pub failures: u32,
+        /// Since when there was none.
+        pub failing_since: Option<Time>,
+        /// Seconds between the last `--once` runs, oldest first.
+        pub pace: Vec<u64>,
+        /// The last time in which nobody looked ended then: nothing waited in it.
+        pub gap: Option<Time>,
         /// It is seen from the wrong place since.
         pub wrong_since: Option<Time>,
         /// Its list is empty since, although sessions were known.
         pub empty_since: Option<Time>,
     }
 
-    /// A restart command that was begun.
+    /// A command that changes something and was begun.
     pub struct Intent {
         /// The session.
         pub id: SessionId,
+        /// It sends a message; else it restarts.
+        pub sends: bool,
         /// When it began.
         pub since: Time,
         /// Its process; `None` between the decision and the start.
@@ -190,61 +109,24 @@ stored! {
         pub eyes: String,
     }
 
-    /// A trouble that is told as one.
-    pub struct Episode {
-        /// Kind and subject.
-        pub key: String,
-        /// How loud.
-        pub level: Level,
-        /// Its newest text.
-        pub text: String,
-        /// When it opened.
-        pub opened: Time,
-        /// When it was last put into the outbox.
-        pub told: Time,
-        /// Restarts made in it.
-        pub restarts: u32,
-        /// Events since then that were not told by themselves.
-        pub suppressed: u32,
-        /// Seconds between reminders.
-        pub remind: u64,
-    }
-
-    /// A message that waits.
-    pub struct Notice {
-        /// Key of its episode.
-        pub key: String,
-        /// How loud.
-        pub level: Level,
-        /// Our own text, no secrets.
-        pub text: String,
-        /// When it was put here.
-        pub since: Time,
-        /// It was written down that it waits for its minute.
-        pub waiting: bool,
-    }
-
-    /// What goes out as one message.
-    pub struct Parcel {
-        /// Keys of the episodes in it.
-        pub keys: Vec<String>,
-        /// How loud.
-        pub level: Level,
-        /// The text.
-        pub text: String,
-        /// Tries so far.
-        pub tries: u32,
-        /// It was handed over and has not been answered yet.
-        pub handed_over: bool,
-        /// Not before this long after the last try.
-        pub wait: Option<Backoff>,
-    }
 }
 
 impl ProfileMemory {
     /// Whether its last list was one that could be used.
     pub fn is_listed(&self) -> bool {
         self.failures == 0 && self.empty_since.is_none()
+    }
+}
+
+impl Intent {
+    /// What it does, such as `restart of <id>`.
+    pub fn in_words(&self) -> String {
+        let what = if self.sends {
+            "message to"
+        } else {
+            "restart of"
+        };
+        format!("{what} {}", self.id)
     }
 }
 
@@ -255,116 +137,13 @@ impl Backoff {
     }
 }
 
-/// What came of a restart (DESIGN 3.2).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
-    /// A new agent's process was seen.
-    Done,
-    /// No process can be seen, but it is listed without error.
-    Unverified,
-    /// It reads dead as before.
-    NoEffect,
-    /// The command failed.
-    Failed,
-    /// A usage limit is on the new screen.
-    Limited,
-}
-
-impl Outcome {
-    /// The word in logs.
-    pub fn word(self) -> &'static str {
-        match self {
-            Outcome::Done => "done",
-            Outcome::Unverified => "unverified",
-            Outcome::NoEffect => "no effect",
-            Outcome::Failed => "failed",
-            Outcome::Limited => "limited",
-        }
+/// Whether a word is new among those that were said; it is one of them then.
+pub fn say(said: &mut Vec<String>, word: &str) -> bool {
+    let new = !said.iter().any(|known| known == word);
+    if new {
+        said.push(word.to_owned());
     }
-}
-
-impl Stored for Outcome {
-    fn store(&self) -> Value {
-        Value::from(self.word())
-    }
-
-    fn restore(value: Value) -> Result<Outcome, &'static str> {
-        let all = [
-            Outcome::Done,
-            Outcome::Unverified,
-            Outcome::NoEffect,
-            Outcome::Failed,
-            Outcome::Limited,
-        ];
-        all.into_iter()
-            .find(|outcome| value == outcome.word())
-            .ok_or("")
-    }
-}
-
-impl Memory {
-    /// A session that has just become known. Where an older memory was lost
-    /// its budget begins as spent (DESIGN 3.5).
-    pub fn new(profile: Profile, title: String, spent: Option<Time>) -> Memory {
-        Memory {
-            profile,
-            title,
-            ran: false,
-            restarts: spent.map_or_else(Vec::new, |at| vec![at; 3]),
-            attempt: None,
-            since_well: 0,
-            without_effect: 0,
-            crash_loop: None,
-            skipped: None,
-            usage_limit: None,
-            auth_since: None,
-            bare_since: None,
-            well_since: None,
-            dead_since: None,
-            stopped_since: None,
-            missing_since: None,
-            agent: None,
-            tmux_session: String::new(),
-            restarted_by_others: None,
-            refusal: None,
-            said: Vec::new(),
-            last_error: None,
-        }
-    }
-
-    /// Notes why it is left alone; returns since when that reason stands.
-    pub fn refuse(&mut self, rule: &str, sentence: &str, tell: bool, now: Time) -> Time {
-        let known = self.refusal.take().filter(|known| known.rule == rule);
-        let since = known.map_or(now, |known| known.since);
-        let (rule, sentence) = (rule.to_owned(), sentence.to_owned());
-        self.refusal = Some(Refused {
-            rule,
-            sentence,
-            since,
-            tell,
-        });
-        since
-    }
-
-    /// Whether a rule has not been written down yet since it last lived.
-    pub fn say(&mut self, rule: &str) -> bool {
-        let new = !self.said.iter().any(|said| said == rule);
-        if new {
-            self.said.push(rule.to_owned());
-        }
-        new
-    }
-
-    /// Nothing holds it back any more.
-    pub fn nothing_refuses(&mut self) {
-        self.refusal = None;
-        self.said.clear();
-    }
-
-    /// The last restart of this session by anybody.
-    pub fn last_restart(&self) -> Option<Time> {
-        self.restarts.last().copied().max(self.restarted_by_others)
-    }
+    new
 }
 
 impl State {
@@ -383,6 +162,31 @@ impl State {
         self.sessions
             .entry(id.clone())
             .or_insert_with(|| Memory::new(profile.clone(), title.to_owned(), spent))
+    }
+
+    /// The owner's memory, made when there is none yet.
+    pub fn owner(&mut self, row: &Session) -> &mut Owner {
+        let known = self.owners.iter().position(|owner| owner.id == row.id);
+        let at = known.unwrap_or_else(|| {
+            self.owners.push(Owner::new(row, self.spent));
+            self.owners.len() - 1
+        });
+        &mut self.owners[at]
+    }
+
+    /// The owner's memory, if there is one.
+    pub fn known_owner(&mut self, id: &SessionId) -> Option<&mut Owner> {
+        self.owners.iter_mut().find(|owner| owner.id == *id)
+    }
+
+    /// The child's memory, made when there is none yet.
+    pub fn child(&mut self, row: &Session) -> &mut Child {
+        let known = self.children.iter().position(|child| child.id == row.id);
+        let at = known.unwrap_or_else(|| {
+            self.children.push(Child::new(row, self.spent));
+            self.children.len() - 1
+        });
+        &mut self.children[at]
     }
 
     /// Our own commands that were begun and not yet seen to end.
@@ -409,6 +213,9 @@ impl State {
                 name,
                 running: None,
                 failures: 0,
+                failing_since: None,
+                pace: Vec::new(),
+                gap: None,
                 wrong_since: None,
                 empty_since: None,
             });

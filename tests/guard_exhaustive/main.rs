@@ -8,7 +8,9 @@
 use std::time::Duration;
 
 use agent_deck_watchdog::clock::{Reading, Time};
-use agent_deck_watchdog::guard::{Permit, Surroundings, Verdict, begun, permit, verdict};
+use agent_deck_watchdog::guard::{
+    Limits, Permit, Purpose, Surroundings, Verdict, begun, permit, verdict,
+};
 use agent_deck_watchdog::model::{Flags, Profile, Restarted, Session, SessionId, Status};
 use agent_deck_watchdog::outcome::{Since, answered, end_backoffs, verify, well};
 use agent_deck_watchdog::state::State;
@@ -160,7 +162,13 @@ impl Node {
 
 /// Asks all rules; both counters have to say the same.
 fn ask(node: &mut Node, session: usize, spacing: u64, flags: &Flags) -> bool {
-    let asked = verdict(&node.state, &around(flags, spacing), &id(session), node.now);
+    let asked = verdict(
+        &node.state,
+        &around(flags, spacing),
+        &id(session),
+        Purpose::Dead,
+        node.now,
+    );
     let words: Vec<&str> = asked.refusals().map(|answer| answer.rule.word()).collect();
     let expected = reasons(node, session, spacing);
     assert_eq!(
@@ -177,7 +185,15 @@ fn take(node: &mut Node, session: usize, spacing: u64, flags: &Flags) -> Option<
     let agreed = ask(node, session, spacing, flags);
     let before = (!agreed).then(|| node.state.clone());
     let around = around(flags, spacing);
-    let permit = permit(&mut node.state, &around, &id(session), "test", node.now).ok();
+    let permit = permit(
+        &mut node.state,
+        &around,
+        &id(session),
+        Purpose::Dead,
+        "test",
+        node.now,
+    )
+    .ok();
     assert_eq!(permit.is_some(), agreed, "{:?}", node.path);
     if let Some(before) = before {
         assert_eq!(
@@ -195,7 +211,10 @@ fn take(node: &mut Node, session: usize, spacing: u64, flags: &Flags) -> Option<
 fn around(flags: &Flags, spacing: u64) -> Surroundings<'_> {
     Surroundings {
         flags,
-        spacing: Duration::from_millis(spacing),
+        limits: Limits {
+            spacing: Duration::from_millis(spacing),
+            ..Limits::default()
+        },
         remembered: true,
     }
 }
@@ -325,19 +344,9 @@ impl Node {
     /// Looks what became of the last restart. `None` when it is known already.
     fn judge(&mut self, session: usize, new_agent: bool) -> Option<()> {
         let row = Session {
-            id: id(session),
-            profile: profile(),
-            title: String::new(),
-            group: String::new(),
-            tool: String::new(),
-            command: String::new(),
             status: Status::Error,
-            substate: None,
-            tmux_session: String::new(),
-            created: None,
-            archived: false,
             is_conductor: true,
-            is_ssh: false,
+            ..Session::new(profile(), id(session))
         };
         if self.open.is_some() {
             return None;

@@ -55,9 +55,7 @@ impl Sim {
                 Vec::new()
             },
             instance: (scope == Scope::All || server(agent.server)).then(|| row.id.to_string()),
-            inside_agent: false,
-            opaque: false,
-            elsewhere: false,
+            ..Process::default()
         }
     }
 }

@@ -7,6 +7,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::time::Duration;
 
 use agent_deck_watchdog::capabilities::restart::UI_CONFIRM;
+use agent_deck_watchdog::guard::Limits;
 use agent_deck_watchdog::remember;
 use agent_deck_watchdog::saving;
 use agent_deck_watchdog::state::{Life, State};
@@ -151,7 +152,13 @@ impl Play {
             None => State::spent(now),
         };
         let rules = Rules {
-            spacing: Duration::from_millis(sim.checks.spacing),
+            limits: Limits {
+                spacing: Duration::from_millis(sim.checks.spacing),
+                ..Limits::default()
+            },
+            threshold: Duration::from_secs(600),
+            poll: Duration::from_millis(self.poll),
+            pace: (self.mode == Mode::Daemon).then(|| Duration::from_millis(self.poll)),
             dry_run: sim.dry_run,
             wanted: sim.profiles.clone(),
             eyes: Life {
@@ -250,10 +257,12 @@ impl Play {
                 .filter(|p| confirms(p))
                 .map(|p| p.due)
                 .min();
-            if sim.leaving || look.is_none() && !sim.telling && sim.sent.is_none() {
+            let piece = turn::next_piece(watch).filter(|due| *due <= now);
+            let due = look.into_iter().chain(piece).min();
+            if sim.leaving || due.is_none() && !sim.telling && sim.sent.is_none() {
                 break;
             }
-            let rest = look.map_or(1000, |due| due.0.saturating_sub(now.0));
+            let rest = due.map_or(1000, |due| due.0.saturating_sub(now.0));
             sim.advance(rest.max(1));
             turn::between(watch, sim);
         }

@@ -6,10 +6,11 @@
 use std::panic::resume_unwind;
 
 use agent_deck_watchdog::clock::Time;
-use agent_deck_watchdog::guard::Permit;
+use agent_deck_watchdog::guard::{NudgePermit, Permit};
 use agent_deck_watchdog::model::{
-    Flags, HookRecord, Level, NoAnswer, Pane, Pause, ProcessMark, Profile, Restarted, Scope,
-    Session, SessionId, Shown, Sight, Traces,
+    AgentSays, Declared, Delivery, Flags, HookRecord, Level, NoAnswer, Pane, Pause, Pollers,
+    Process, ProcessMark, Profile, Restarted, Scope, Screen, Session, SessionId, Shown, Sight,
+    Telegram, Traces,
 };
 use agent_deck_watchdog::state::State;
 use agent_deck_watchdog::world::{Channel, Ran, Record, Sent, World};
@@ -56,8 +57,6 @@ impl Sim {
 
     fn printed(&self, row: &Row) -> Session {
         Session {
-            id: row.id.clone(),
-            profile: row.profile.clone(),
             title: row.title.clone(),
             group: row.group.clone(),
             tool: row.tool().to_owned(),
@@ -68,7 +67,7 @@ impl Sim {
             created: Some(self.clocks.line_of_wall(row.created)),
             archived: row.archived,
             is_conductor: row.is_conductor,
-            is_ssh: false,
+            ..Session::new(row.profile.clone(), row.id.clone())
         }
     }
 
@@ -143,6 +142,7 @@ impl World for Sim {
             tmux_session: row.tmux_name.clone(),
             agent_session: row.agent_session.clone(),
             auth_hold: row.auth_hold,
+            link_disabled: false,
         };
         self.checks.shown(id, asked);
         Ok(shown)
@@ -153,9 +153,16 @@ impl World for Sim {
         self.fault_of_show(id, PANE_MS)?;
         let changes = self.known(profile, id)?.screen();
         Ok(changes.map_or(Pane::Gone, |changes| {
-            let mut digest = [0; 32];
-            digest[..8].copy_from_slice(&changes.to_le_bytes());
-            Pane::Stands(digest)
+            let mut raw = [0; 32];
+            raw[..8].copy_from_slice(&changes.to_le_bytes());
+            Pane::Stands(Screen {
+                raw,
+                content: raw,
+                claude: None,
+                other: None,
+                decision: false,
+                background: false,
+            })
         }))
     }
 
@@ -185,6 +192,35 @@ impl World for Sim {
             database_busy: false,
             unreadable: None,
         }
+    }
+
+    fn begin_send(&mut self, permit: NudgePermit) -> Result<ProcessMark, String> {
+        Err(format!("no message to {} is played yet", permit.id()))
+    }
+
+    fn finish_send(&mut self) -> Ran<Delivery> {
+        Ran::Ended(Delivery::Unknown("nothing was begun".to_owned()))
+    }
+
+    fn pollers(&mut self) -> Result<Pollers, String> {
+        Ok(Pollers::default())
+    }
+
+    fn telegram(&mut self, _row: &Session, _agent: Option<&Process>) -> Telegram {
+        Telegram {
+            declared: Declared::Nothing,
+            environment: None,
+            default: "/home/u/.claude/channels/telegram".into(),
+            token: None,
+        }
+    }
+
+    fn poller_advice(&mut self, _row: &Session, _agent: Option<&Process>) -> String {
+        String::new()
+    }
+
+    fn agent_says(&mut self, _agent: &Process) -> Option<AgentSays> {
+        None
     }
 
     fn flags(&mut self) -> Flags {
@@ -240,7 +276,7 @@ impl World for Sim {
         })
     }
 
-    fn finish_restart(&mut self) -> Ran {
+    fn finish_restart(&mut self) -> Ran<Restarted> {
         let Some(pid) = self.waited_for.take() else {
             return Ran::Ended(Restarted::Unknown("no restart was begun".to_owned()));
         };

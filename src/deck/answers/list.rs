@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::{Object, Raw, forbidding, text};
+use super::{Object, Raw, forbidding, telegram, text};
 use crate::clock::Time;
 use crate::model::{NoAnswer, Profile, Session, SessionId, Status, Substate};
 
@@ -70,6 +70,9 @@ fn session(row: &Object, profile: &Profile) -> Option<Session> {
             || Time::parse_rfc3339(&text(row, "archived_at")).is_some(),
         is_conductor: row.get("is_conductor") == Some(&Value::Bool(true)),
         is_ssh: forbidding(row, "ssh_host"),
+        parent: text(row, "parent_session_id"),
+        path: text(row, "path"),
+        telegram: telegram(row),
     })
 }
 

@@ -4,7 +4,6 @@
 //! are taken as such. This file does not know what a screen means.
 
 use serde_json::Value;
-use sha2::{Digest as _, Sha256};
 
 use super::show::another;
 use super::{ErrorAnswer, Object, Raw, text};
@@ -70,7 +69,7 @@ fn screen(raw: &Raw, object: &Object, asked: &SessionId) -> Result<Pane, NoAnswe
     if is_notice(content) {
         return Ok(Pane::Gone);
     }
-    Ok(Pane::Stands(Sha256::digest(content.as_bytes()).into()))
+    Ok(Pane::Stands(crate::deck::screen::read(content)))
 }
 
 /// A screen that merely shows such words goes on below them, with a prompt or
@@ -208,7 +207,8 @@ mod tests {
     #[test]
     fn the_digest_is_over_the_text() {
         let hex = |pane: Result<Pane, NoAnswer>| match pane {
-            Ok(Pane::Stands(digest)) => digest
+            Ok(Pane::Stands(screen)) => screen
+                .raw
                 .iter()
                 .map(|b| format!("{b:02x}"))
                 .collect::<String>(),

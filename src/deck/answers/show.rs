@@ -42,6 +42,7 @@ fn shown(id: SessionId, object: &Object) -> Shown {
         tmux_session: text(object, "tmux_session"),
         agent_session: text(object, "claude_session_id"),
         auth_hold: forbidding(object, "auth_hold"),
+        link_disabled: forbidding(object, "plugin_channel_link_disabled"),
     }
 }
 

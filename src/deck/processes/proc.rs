@@ -188,7 +188,10 @@ impl Reader {
         process.instance =
             value(b"AGENTDECK_INSTANCE_ID=").map(|id| String::from_utf8_lossy(id).into_owned());
         process.inside_agent = value(b"CLAUDECODE=").is_some();
-        let home = value(b"HOME=").map(|home| PathBuf::from(OsStr::from_bytes(home)));
+        let path = |name| value(name).map(|path| PathBuf::from(OsStr::from_bytes(path)));
+        process.telegram = path(b"TELEGRAM_STATE_DIR=");
+        process.config_dir = path(b"CLAUDE_CONFIG_DIR=");
+        let home = path(b"HOME=");
         let ours = is_agent_deck(process) || is_python_watchdog(process);
         process.elsewhere = ours && home.is_some_and(|home| !same(&home));
         Ok(!bytes.is_empty())
@@ -223,6 +226,7 @@ fn from_stat(pid: u32, bytes: &[u8], moment: &Moment) -> Option<Found> {
         pid,
         parent,
         zombie: matches!(state, "Z" | "X" | "x"),
+        suspended: matches!(state, "T" | "t"),
         started: moment.now.minus(age),
         name,
         ..Process::default()

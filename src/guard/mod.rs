@@ -5,13 +5,21 @@
 //! cannot be copied, and has been paid for when it exists: making it takes the
 //! slot from the budget and writes the intent into the state.
 //!
-//! This file does not know whether a session is dead, nor how it is restarted.
+//! The rules that all deeds share stand here; those of restarts and of nudges
+//! each in a file below. This room does not know whether a session is dead, deaf
+//! or waiting, nor how anything is done about it.
 
 use std::time::Duration;
 
 use crate::clock::{Time, spoken};
 use crate::model::{Flags, Profile, SessionId};
-use crate::state::{Attempt, Backoff, Before, Intent, Memory, State};
+use crate::state::{Backoff, State};
+
+mod nudge;
+mod restart;
+
+pub use nudge::{NudgePermit, Slot, nudge_begun, nudge_permit, nudge_verdict, return_nudge};
+pub use restart::{Permit, Purpose, begun, crash_loop, give_back, permit, verdict};
 
 /// Restarts of one session in one window (the manual: 3 in 300 s).
 pub const BURST: usize = 3;
@@ -25,6 +33,12 @@ pub const CRASH_LOOP: u32 = 3;
 const CRASH_LOOP_MINUTES: [u64; 5] = [5, 10, 20, 40, 60];
 /// A usage limit seen on a screen counts this long at most (contract 6.5).
 pub const USAGE_LIMIT: Duration = Duration::from_secs(5 * 3600);
+/// The longest distance between two restarts for a poller (DESIGN 3.3: a day).
+const POLLER_MOST: u64 = 86_400;
+/// Nudges in one episode (ladder 1.2: 3).
+pub const NUDGES: u32 = 3;
+/// After a time in which nobody looked nobody is nudged this long (DESIGN 3.4).
+const AFTER_GAP: Duration = Duration::from_secs(60);
 
 /// One guardrail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,6 +67,16 @@ pub enum Rule {
     Skipped,
     /// A usage limit of this session.
     UsageLimit,
+    /// Distances between two restarts for a poller.
+    PollerDedup,
+    /// An hour between two nudges of one child.
+    NudgeDedup,
+    /// Nudges in one episode.
+    Nudges,
+    /// Something went wrong with a nudge in this episode.
+    Silenced,
+    /// Nobody looked for a while.
+    Gap,
 }
 
 impl Rule {
@@ -71,6 +95,11 @@ impl Rule {
             Rule::CrashLoop => "crash-loop",
             Rule::Skipped => "skipped",
             Rule::UsageLimit => "usage-limit",
+            Rule::PollerDedup => "poller-dedup",
+            Rule::NudgeDedup => "nudge-dedup",
+            Rule::Nudges => "nudges",
+            Rule::Silenced => "silenced",
+            Rule::Gap => "gap",
         }
     }
 
@@ -83,7 +112,12 @@ impl Rule {
             | Rule::Memory
             | Rule::RateLimit
             | Rule::HostTrouble
-            | Rule::CrashLoop => false,
+            | Rule::CrashLoop
+            | Rule::PollerDedup
+            | Rule::NudgeDedup
+            | Rule::Nudges
+            | Rule::Silenced
+            | Rule::Gap => false,
             Rule::Busy
             | Rule::Burst
             | Rule::Spacing
@@ -142,157 +176,37 @@ impl Verdict {
     }
 }
 
+/// The settings that are limits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// `MIN_GLOBAL_RESTART_INTERVAL_S`.
+    pub spacing: Duration,
+    /// `POLLER_RESTART_DEDUP_S`.
+    pub poller_dedup: Duration,
+    /// `WAITING_PATROL_NUDGE_DEDUP_S`.
+    pub nudge_dedup: Duration,
+}
+
+impl Default for Limits {
+    /// As the manual says.
+    fn default() -> Limits {
+        Limits {
+            spacing: Duration::from_secs(60),
+            poller_dedup: Duration::from_secs(3600),
+            nudge_dedup: Duration::from_secs(3600),
+        }
+    }
+}
+
 /// What is outside the state and still a rule's business.
 #[derive(Clone, Debug)]
 pub struct Surroundings<'a> {
     /// The user's flag files.
     pub flags: &'a Flags,
-    /// `MIN_GLOBAL_RESTART_INTERVAL_S`.
-    pub spacing: Duration,
+    /// The settings that are limits.
+    pub limits: Limits,
     /// The state has been written at least once by this process.
     pub remembered: bool,
-}
-
-/// Leave to restart one session once. Only [`permit`] makes one.
-#[derive(Debug)]
-pub struct Permit {
-    profile: Profile,
-    id: SessionId,
-}
-
-impl Permit {
-    /// Profile of the session.
-    pub fn profile(&self) -> &Profile {
-        &self.profile
-    }
-
-    /// Full id of the session.
-    pub fn id(&self) -> &SessionId {
-        &self.id
-    }
-}
-
-/// Asks all rules about a restart of one session.
-pub fn verdict(state: &State, around: &Surroundings, id: &SessionId, now: Time) -> Verdict {
-    let memory = state.sessions.get(id);
-    Verdict {
-        answers: vec![
-            paused(around),
-            held(around, id),
-            remembered(around),
-            busy(state, memory),
-            burst(memory, now),
-            spacing(state, around, now),
-            cool_down(memory, now),
-            backoff(Rule::RateLimit, state.rate_limit, now),
-            backoff(Rule::HostTrouble, state.host_trouble, now),
-            backoff(Rule::CrashLoop, memory.and_then(|m| m.crash_loop), now),
-            backoff(Rule::Skipped, memory.and_then(|m| m.skipped), now),
-            usage_limit(memory, now),
-        ],
-    }
-}
-
-/// Makes a permit when all rules agree: the slot is taken and the intent noted
-/// in `state`, which has to be saved before the permit is used.
-///
-/// # Errors
-/// The verdict, when a rule refuses; nothing is taken then.
-pub fn permit(
-    state: &mut State,
-    around: &Surroundings,
-    id: &SessionId,
-    evidence: &str,
-    now: Time,
-) -> Result<Permit, Verdict> {
-    let verdict = verdict(state, around, id, now);
-    let last_restart = state.last_restart;
-    let Some(memory) = state.sessions.get_mut(id).filter(|_| verdict.agrees()) else {
-        return Err(verdict);
-    };
-    let before = Before {
-        since_well: memory.since_well,
-        crash_loop: memory.crash_loop,
-        last_restart,
-    };
-    memory.attempt = Some(Attempt {
-        at: now,
-        evidence: evidence.to_owned(),
-        answered: None,
-        outcome: None,
-        before,
-    });
-    memory.restarts.retain(|at| now.since(*at) < BURST_WINDOW);
-    memory.restarts.push(now);
-    memory.well_since = None;
-    memory.since_well = memory.since_well.saturating_add(1);
-    if memory.since_well >= CRASH_LOOP {
-        memory.crash_loop = Some(crash_loop(memory.since_well, now));
-    }
-    let profile = memory.profile.clone();
-    state.last_restart = Some(now);
-    let intent = Intent {
-        id: id.clone(),
-        since: now,
-        process: None,
-        reported: false,
-    };
-    state.profile(&profile).running = Some(intent);
-    Ok(Permit {
-        profile,
-        id: id.clone(),
-    })
-}
-
-/// The permitted command has begun: the budget counts from here, so that two
-/// commands are never closer than the rules say.
-pub fn begun(state: &mut State, id: &SessionId, now: Time) {
-    let Some(memory) = state.sessions.get_mut(id) else {
-        return;
-    };
-    let Some(attempt) = memory.attempt.as_mut() else {
-        return;
-    };
-    if memory.restarts.last() == Some(&attempt.at) {
-        memory.restarts.pop();
-        memory.restarts.push(now);
-    }
-    if let Some(backoff) = memory.crash_loop.as_mut().filter(|b| b.since == attempt.at) {
-        backoff.since = now;
-    }
-    if state.last_restart == Some(attempt.at) {
-        state.last_restart = Some(now);
-    }
-    attempt.at = now;
-}
-
-/// Gives the slot of the last attempt back: what was permitted did not happen.
-pub fn give_back(state: &mut State, id: &SessionId) {
-    let Some(memory) = state.sessions.get_mut(id) else {
-        return;
-    };
-    let Some(attempt) = memory.attempt.take() else {
-        return;
-    };
-    if memory.restarts.last() == Some(&attempt.at) {
-        memory.restarts.pop();
-    }
-    memory.since_well = attempt.before.since_well;
-    memory.crash_loop = attempt.before.crash_loop;
-    if state.last_restart == Some(attempt.at) {
-        state.last_restart = attempt.before.last_restart;
-    }
-}
-
-/// The back-off after the `count`th restart since the session was last well.
-pub fn crash_loop(count: u32, now: Time) -> Backoff {
-    let step = usize::try_from(count.saturating_sub(CRASH_LOOP)).unwrap_or(usize::MAX);
-    let last = CRASH_LOOP_MINUTES[CRASH_LOOP_MINUTES.len() - 1];
-    let minutes = CRASH_LOOP_MINUTES.get(step).copied().unwrap_or(last);
-    Backoff {
-        since: now,
-        seconds: minutes * 60,
-    }
 }
 
 fn paused(around: &Surroundings) -> Answer {
@@ -339,74 +253,19 @@ fn remembered(around: &Surroundings) -> Answer {
     }
 }
 
-fn busy(state: &State, memory: Option<&Memory>) -> Answer {
-    let running = memory
-        .and_then(|m| state.known_profile(&m.profile))
+fn busy(state: &State, profile: Option<&Profile>) -> Answer {
+    let running = profile
+        .and_then(|name| state.known_profile(name))
         .and_then(|profile| profile.running.as_ref());
     Answer {
         rule: Rule::Busy,
         refuses: running.is_some(),
         numbers: match running {
             None => "no command runs".to_owned(),
-            Some(intent) => format!("the restart of {} still runs", intent.id),
+            Some(intent) => format!("the {} still runs", intent.in_words()),
         },
         lifts: None,
     }
-}
-
-fn burst(memory: Option<&Memory>, now: Time) -> Answer {
-    let stamps = memory.map_or(&[][..], |m| &m.restarts);
-    let counted: Vec<Time> = stamps
-        .iter()
-        .copied()
-        .filter(|at| now.since(*at) < BURST_WINDOW)
-        .collect();
-    let refuses = counted.len() >= BURST;
-    let frees = counted
-        .len()
-        .checked_sub(BURST)
-        .and_then(|at| counted.get(at));
-    Answer {
-        rule: Rule::Burst,
-        refuses,
-        numbers: format!(
-            "{} of {BURST} restarts in {} s",
-            counted.len(),
-            BURST_WINDOW.as_secs()
-        ),
-        lifts: frees.map(|at| at.plus(BURST_WINDOW)),
-    }
-}
-
-fn spacing(state: &State, around: &Surroundings, now: Time) -> Answer {
-    let what = format!("{} s between any two restarts", around.spacing.as_secs());
-    since(
-        Rule::Spacing,
-        state.last_restart,
-        around.spacing,
-        &what,
-        now,
-    )
-}
-
-fn cool_down(memory: Option<&Memory>, now: Time) -> Answer {
-    let what = format!("{} s after a restart of this session", COOL_DOWN.as_secs());
-    since(
-        Rule::CoolDown,
-        memory.and_then(Memory::last_restart),
-        COOL_DOWN,
-        &what,
-        now,
-    )
-}
-
-fn usage_limit(memory: Option<&Memory>, now: Time) -> Answer {
-    let seen = memory.and_then(|m| m.usage_limit);
-    let what = match seen {
-        None => "no usage limit on its screen",
-        Some(_) => "usage limit on its screen, reset unknown",
-    };
-    since(Rule::UsageLimit, seen, USAGE_LIMIT, what, now)
 }
 
 /// A rule that refuses for `length` after a moment.

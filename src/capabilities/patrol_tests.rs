@@ -1,0 +1,238 @@
+//! Timers and episodes of children, and what they need, as tables.
+
+use super::*;
+use crate::guard::{Limits, Surroundings, nudge_verdict};
+use crate::model::{Flags, Profile, SessionId};
+use crate::state::State;
+
+const NOW: Time = Time(2_000_000_000_000);
+const THRESHOLD: Duration = Duration::from_secs(600);
+
+fn at(seconds: u64) -> Time {
+    NOW.plus(Duration::from_secs(seconds))
+}
+
+fn row() -> Session {
+    let profile = Profile::parse("default").unwrap();
+    Session {
+        title: "fix-the-tests".to_owned(),
+        group: "work".to_owned(),
+        tool: "claude".to_owned(),
+        command: "claude".to_owned(),
+        status: Status::Waiting,
+        parent: "1a2b3c4d-1755900000".to_owned(),
+        ..Session::new(profile, SessionId::parse("1a2b3c4d-1755900001").unwrap())
+    }
+}
+
+fn free() -> Screen {
+    Screen {
+        raw: [0; 32],
+        content: [0; 32],
+        claude: None,
+        other: None,
+        decision: false,
+        background: false,
+    }
+}
+
+fn child() -> Child {
+    Child::new(&row(), None)
+}
+
+/// What a child needs at a moment.
+fn needs(child: &Child, row: &Session, screen: &Screen, now: Time) -> Need {
+    let mut state = State::default();
+    state.children.push(child.clone());
+    let flags = Flags::default();
+    let around = Surroundings {
+        flags: &flags,
+        limits: Limits::default(),
+        remembered: true,
+    };
+    let verdict = nudge_verdict(&state, &around, row, now);
+    need(child, row, screen, THRESHOLD, &verdict, now)
+}
+
+#[test]
+fn children_have_a_parent_and_are_no_conductors_nor_plain_shells() {
+    let is = |change: &dyn Fn(&mut Session)| {
+        let mut row = row();
+        change(&mut row);
+        is_child(&row)
+    };
+    assert!(is(&|_| {}));
+    assert!(is(&|row| row.tool = "codex".to_owned()));
+    assert!(!is(&|row| row.parent.clear()));
+    assert!(!is(&|row| row.title = "conductor-b".to_owned()));
+    assert!(!is(&|row| row.group = "watchers/night".to_owned()));
+    assert!(!is(&|row| row.archived = true));
+    let shell = |row: &mut Session| {
+        row.tool = "shell".to_owned();
+        row.command = "bash".to_owned();
+    };
+    assert!(!is(&shell));
+    // An agent that has quit to its shell is a child that cannot be asked.
+    assert!(is(&|row| row.tool = "shell".to_owned()));
+}
+
+#[test]
+fn an_unchanged_pane_is_due_after_the_threshold_and_not_at_it() {
+    let mut child = child();
+    assert_eq!(read(&mut child, "a", None, at(0)), Read::Moved);
+    assert_eq!(read(&mut child, "a", None, at(600)), Read::Still);
+    assert!(matches!(
+        needs(&child, &row(), &free(), at(600)),
+        Need::Nothing(until) if until > at(600) && until < at(601)
+    ));
+    assert_eq!(needs(&child, &row(), &free(), at(601)), Need::Ask);
+}
+
+#[test]
+fn a_new_pane_input_and_time_without_a_reading_do_not_count() {
+    let mut moved = child();
+    read(&mut moved, "a", None, at(0));
+    read(&mut moved, "b", None, at(590));
+    assert_eq!(moved.since, Some(at(590)));
+
+    let mut typed = child();
+    read(&mut typed, "a", None, at(0));
+    read(&mut typed, "a", Some(at(540)), at(545));
+    assert_eq!(typed.since, Some(at(540)));
+    // A stamp that lies ahead says nothing.
+    read(&mut typed, "a", Some(at(9000)), at(550));
+    assert_eq!(typed.since, Some(at(540)));
+
+    let mut unread_child = child();
+    read(&mut unread_child, "a", None, at(0));
+    unread(&mut unread_child, at(300));
+    assert_eq!(unread(&mut unread_child, at(600)), at(300));
+    read(&mut unread_child, "a", None, at(900));
+    assert_eq!(unread_child.since, Some(at(600)));
+    assert_eq!(unread_child.unread_since, None);
+
+    let mut asleep = child();
+    read(&mut asleep, "a", None, at(0));
+    gap(&mut asleep, Duration::from_secs(500), at(510));
+    assert_eq!(asleep.since, Some(at(500)));
+    gap(&mut asleep, Duration::from_secs(9000), at(520));
+    assert_eq!(asleep.since, Some(at(520)));
+}
+
+#[test]
+fn another_status_ends_the_timer_and_only_rest_ends_the_episode() {
+    let mut child = child();
+    read(&mut child, "a", None, at(0));
+    child.opened = Some(at(601));
+    child.nudges = 2;
+    child.last_nudge = Some(at(602));
+    child.silent = "x".to_owned();
+    let mut working = row();
+    working.status = Status::Running;
+    assert!(!left(&mut child, &working, at(610)));
+    assert_eq!((child.since, child.digest.as_str()), (None, ""));
+    // It waits again before it has recovered.
+    waits(&mut child);
+    assert_eq!(child.nudges, 2);
+    assert!(!left(&mut child, &working, at(700)));
+    let mut dead = row();
+    dead.status = Status::Error;
+    assert!(!left(&mut child, &dead, at(800)));
+    assert!(!left(&mut child, &working, at(900)));
+    assert!(!left(&mut child, &working, at(1199)));
+    assert!(left(&mut child, &working, at(1200)));
+    assert_eq!((child.nudges, child.silent.as_str()), (0, ""));
+    // The time of the last nudge outlives the episode.
+    assert_eq!(child.last_nudge, Some(at(602)));
+    assert!(!is_over(&child, Duration::from_secs(3600), at(4201)));
+    assert!(is_over(&child, Duration::from_secs(3600), at(4202)));
+}
+
+#[test]
+fn somebody_who_stops_or_archives_it_ends_the_episode_at_once() {
+    for change in [
+        (|row: &mut Session| row.status = Status::Stopped) as fn(&mut Session),
+        |row| row.archived = true,
+    ] {
+        let mut child = child();
+        read(&mut child, "a", None, at(0));
+        child.opened = Some(at(601));
+        let mut row = row();
+        change(&mut row);
+        assert!(left(&mut child, &row, at(610)));
+    }
+}
+
+#[test]
+fn a_decision_comes_before_every_rule_and_a_closed_composer_before_asking() {
+    let mut child = child();
+    read(&mut child, "a", None, at(0));
+    let decision = Screen {
+        decision: true,
+        ..free()
+    };
+    assert_eq!(needs(&child, &row(), &decision, at(700)), Need::Decision);
+    let taken = Screen {
+        claude: Some(Silence::Draft),
+        ..free()
+    };
+    let why = Silence::Draft.word();
+    assert_eq!(needs(&child, &row(), &taken, at(700)), Need::CannotAsk(why));
+    // Another tool has no composer that we know.
+    let mut other = row();
+    other.tool = "codex".to_owned();
+    other.command = "codex".to_owned();
+    assert_eq!(needs(&child, &other, &taken, at(700)), Need::Ask);
+    for substate in [Substate::UsageLimit, Substate::Auth401] {
+        let held = Session {
+            substate: Some(substate),
+            ..row()
+        };
+        let need = needs(&child, &held, &free(), at(700));
+        assert!(matches!(need, Need::CannotAsk(_)), "{substate:?}");
+    }
+    // Nothing is said while the next nudge is not due.
+    child.last_nudge = Some(at(0));
+    child.nudges = 1;
+    assert_eq!(
+        needs(&child, &row(), &taken, at(700)),
+        Need::Nothing(at(3600))
+    );
+    assert_eq!(needs(&child, &row(), &decision, at(700)), Need::Decision);
+}
+
+#[test]
+fn after_three_nudges_somebody_hears_of_it() {
+    let mut child = child();
+    read(&mut child, "a", None, at(0));
+    child.nudges = 3;
+    child.last_nudge = Some(at(0));
+    assert!(matches!(
+        needs(&child, &row(), &free(), at(3599)),
+        Need::Nothing(_)
+    ));
+    assert_eq!(needs(&child, &row(), &free(), at(3600)), Need::Unanswered);
+    child.nudges = 1;
+    child.silent = "its screen stayed as it was".to_owned();
+    assert_eq!(needs(&child, &row(), &free(), at(3600)), Need::HeldBack);
+}
+
+/// Far from the moment a pane is read each half minute, near it at each poll,
+/// and at the moment itself.
+#[test]
+fn readings_become_denser_towards_the_moment() {
+    let poll = Duration::from_secs(5);
+    for (due, next) in [
+        (600, 30),
+        (91, 30),
+        (89, 29),
+        (62, 5),
+        (60, 5),
+        (7, 5),
+        (3, 3),
+        (0, 5),
+    ] {
+        let read = next_reading(at(due), poll, at(0));
+        assert_eq!(read, at(next), "due in {due}");
+    }
+}

@@ -1,0 +1,309 @@
+//! Asking a child to report: permit, saved intent, a last look, the message,
+//! and what became of it.
+//!
+//! The last look is the one that permits typing: a fresh pane, at most
+//! [`LOOK_AGE`] before the message begins, with the very screen that made the
+//! child due and a free composer (DESIGN 3.4). This file does not know when a
+//! child is due, nor how a screen is read.
+
+use std::time::Duration;
+
+use crate::capabilities::patrol;
+use crate::clock::Time;
+use crate::deck::processes::{bare_shell, pane_process};
+use crate::guard::{self, Slot};
+use crate::model::{AgentSays, Delivery, Level, Pane, Process, Scope, Session, Sight, Status};
+use crate::saving::save;
+use crate::state::{Backoff, say};
+use crate::telling::{self, Kind};
+use crate::watch::Watch;
+use crate::world::{Ran, World};
+use crate::{report, settle};
+
+/// The message begins at most this long after the look that permits it (DESIGN 3.4).
+pub const LOOK_AGE: Duration = Duration::from_millis(250);
+/// What agent-deck refused before it typed is tried again after this many
+/// seconds (ladder T6: 5 min).
+const REFUSED_SECONDS: u64 = 300;
+
+/// It is due and must not be typed into: told once.
+pub fn cannot_ask<W: World>(watch: &mut Watch, world: &mut W, row: &Session, why: &str) {
+    let now = world.now();
+    if watch.rules.dry_run {
+        note(
+            world,
+            row,
+            &format!("would be told: it waits and cannot be asked: {why}"),
+        );
+    }
+    if say(&mut watch.state.child(row).said, "cannot ask") {
+        let text = format!(
+            "{} ({}) waits and cannot be asked to report, since nothing may be typed into it: {why}",
+            row.title, row.id
+        );
+        let subject = row.id.as_str();
+        let level = Level::Warning;
+        telling::keep(
+            &mut watch.state,
+            Kind::CannotAsk,
+            subject,
+            level,
+            &text,
+            now,
+        );
+    }
+}
+
+/// Asks a child whose screen, with this digest, makes it due. Returns when it
+/// may be due again.
+pub fn ask<W: World>(watch: &mut Watch, world: &mut W, row: &Session, digest: &str) -> Time {
+    let poll = watch.rules.poll;
+    if watch.rounds.sends_left == 0 {
+        return world.now().plus(poll);
+    }
+    if let Err(why) = second_look(watch, world, row) {
+        return match why {
+            Doubt::Told(why) => {
+                cannot_ask(watch, world, row, &why);
+                world.now().plus(patrol::NOT_SOON)
+            }
+            Doubt::Later(why) => later(watch, world, row, &why),
+        };
+    }
+    // A pause or hold that was put down a moment ago counts.
+    watch.flags = world.flags();
+    let now = world.now();
+    let around = watch.surroundings();
+    if watch.rules.dry_run {
+        let sentence = match guard::nudge_verdict(&watch.state, &around, row, now) {
+            verdict if verdict.agrees() => "would be asked to report".to_owned(),
+            verdict => format!("would not be asked to report: {}", verdict.sentence()),
+        };
+        note(world, row, &sentence);
+        return now.plus(patrol::NOT_SOON);
+    }
+    let (flags, state) = (&watch.flags, &mut watch.state);
+    let around = guard::Surroundings {
+        flags,
+        limits: watch.rules.limits,
+        remembered: watch.remembered,
+    };
+    let Ok((permit, slot)) = guard::nudge_permit(state, &around, row, digest, now) else {
+        return now.plus(poll);
+    };
+    save(watch, world, true);
+    if let Err(why) = still_free(world, row, digest) {
+        give_back(watch, world, row, slot);
+        return later(watch, world, row, why);
+    }
+    match world.begin_send(permit) {
+        Err(why) => answered(watch, world, row, &Delivery::NotStarted(why), slot),
+        Ok(mark) => {
+            watch.rounds.sends_left -= 1;
+            let now = world.now();
+            guard::nudge_begun(&mut watch.state, row, now);
+            if let Some(intent) = watch.state.profile(&row.profile).running.as_mut() {
+                intent.process = Some(mark);
+                intent.since = now;
+            }
+            save(watch, world, false);
+            match world.finish_send() {
+                Ran::Ended(delivery) => answered(watch, world, row, &delivery, slot),
+                Ran::StillRunning => settle::still_running(watch, world, &row.profile),
+            }
+        }
+    }
+    save(watch, world, true);
+    world.now().plus(patrol::ECHO)
+}
+
+/// Why it is not asked after all.
+enum Doubt {
+    /// Somebody has to hear it.
+    Told(String),
+    /// Looked at again soon; somebody has to hear it when it lasts.
+    Later(String),
+}
+
+/// It cannot be asked at this moment: tried again soon. Returns when.
+fn later<W: World>(watch: &mut Watch, world: &mut W, row: &Session, why: &str) -> Time {
+    let now = world.now();
+    let patience = watch.rules.threshold.saturating_mul(2);
+    let since = watch.state.child(row).since;
+    if since.is_some_and(|since| now.since(since) >= patience) {
+        cannot_ask(watch, world, row, why);
+        return now.plus(patrol::NOT_SOON);
+    }
+    now.plus(watch.rules.poll)
+}
+
+/// What agent-deck, the machine and the agent itself say of it at this moment.
+fn second_look<W: World>(watch: &Watch, world: &mut W, row: &Session) -> Result<(), Doubt> {
+    let told = |why: &str| Err(Doubt::Told(why.to_owned()));
+    match world.show(&row.profile, &row.id) {
+        Ok(shown) if shown.auth_hold => return told("agent-deck holds it for a login problem"),
+        Ok(shown) if shown.status == Status::Waiting => {}
+        Ok(shown) => {
+            let why = format!("session show says {}", shown.status.word());
+            return Err(Doubt::Later(why));
+        }
+        Err(why) => return Err(Doubt::Later(format!("session show: {why}"))),
+    }
+    let Sight::Seen(table) = world.processes(Scope::All) else {
+        return Ok(());
+    };
+    let own: Vec<u32> = watch.state.running_pids().collect();
+    let now = world.now();
+    if patrol::disturbed(row, &table, &own, now) {
+        return Err(Doubt::Later(
+            "another agent-deck changes sessions".to_owned(),
+        ));
+    }
+    if bare_shell(&table, &row.id).is_some() {
+        return told("its terminal holds a bare shell");
+    }
+    let Some(agent) = pane_process(&table, &row.id) else {
+        return Ok(());
+    };
+    veto(world.agent_says(agent), agent)
+}
+
+/// What an agent says of itself never permits, but it forbids.
+fn veto(says: Option<AgentSays>, agent: &Process) -> Result<(), Doubt> {
+    if agent.suspended {
+        return Err(Doubt::Told("its agent is suspended".to_owned()));
+    }
+    match says {
+        None | Some(AgentSays::Idle) => Ok(()),
+        Some(says) => {
+            let why = format!(
+                "its agent says of itself that it is not idle: {}",
+                says.word()
+            );
+            Err(Doubt::Told(why))
+        }
+    }
+}
+
+/// The look that permits typing: it and the way to the message take no longer
+/// than [`LOOK_AGE`] together.
+fn still_free<W: World>(world: &mut W, row: &Session, digest: &str) -> Result<(), &'static str> {
+    let asked = world.now();
+    let Ok(Pane::Stands(screen)) = world.pane(&row.profile, &row.id) else {
+        return Err("its pane cannot be read");
+    };
+    if screen.decision || patrol::digest(&screen) != digest {
+        return Err("its screen changes");
+    }
+    if let Some(why) = patrol::silence(row, &screen) {
+        return Err(why);
+    }
+    if world.leaving() || world.now().since(asked) > LOOK_AGE {
+        return Err("a look at its pane takes longer than 250 ms here");
+    }
+    Ok(())
+}
+
+/// Nothing was typed.
+fn give_back<W: World>(watch: &mut Watch, world: &mut W, row: &Session, slot: Slot) {
+    watch.state.profile(&row.profile).running = None;
+    guard::return_nudge(&mut watch.state, row, slot);
+    save(watch, world, true);
+}
+
+/// Books what came of a message.
+fn answered<W: World>(
+    watch: &mut Watch,
+    world: &mut W,
+    row: &Session,
+    delivery: &Delivery,
+    slot: Slot,
+) {
+    watch.state.profile(&row.profile).running = None;
+    let now = world.now();
+    let count = watch.state.child(row).nudges;
+    let asked = format!("{}{count} of {})", report::ASKED, guard::NUDGES);
+    match delivery {
+        Delivery::Delivered => note(world, row, &asked),
+        Delivery::NoEvidence(why) | Delivery::Unknown(why) => {
+            note(world, row, &format!("{asked}, perhaps in vain: {why}"));
+        }
+        Delivery::Answered => {
+            note(world, row, &asked);
+            let why = "a dialog was on its screen, and the message answered it";
+            misfire(watch, world, row, why);
+        }
+        Delivery::LeftBehind(why) => {
+            note(world, row, &asked);
+            misfire(
+                watch,
+                world,
+                row,
+                &format!("text was left in its input box: {why}"),
+            );
+        }
+        Delivery::Refused(why) | Delivery::NotStarted(why) => {
+            guard::return_nudge(&mut watch.state, row, slot);
+            let child = watch.state.child(row);
+            child.retry = Some(Backoff {
+                since: now,
+                seconds: REFUSED_SECONDS,
+            });
+            if say(&mut child.said, "refused") {
+                let sentence = format!("not asked to report, tried again every 5 min: {why}");
+                note(world, row, &sentence);
+            }
+        }
+    }
+}
+
+/// Something else than a message came of it: nothing more is typed in this
+/// episode, and it is told loudly.
+fn misfire<W: World>(watch: &mut Watch, world: &mut W, row: &Session, why: &str) {
+    let now = world.now();
+    why.clone_into(&mut watch.state.child(row).silent);
+    let text = format!(
+        "{} ({}) was asked to report, and {why}. Nothing more is typed into it: please look",
+        row.title, row.id
+    );
+    note(world, row, why);
+    let level = Level::Critical;
+    telling::raise(
+        &mut watch.state,
+        Kind::Misfire,
+        row.id.as_str(),
+        level,
+        &text,
+        now,
+    );
+}
+
+/// A pane after a message: it must have changed, or something else was answered.
+pub fn echo<W: World>(watch: &mut Watch, world: &mut W, row: &Session, digest: &str) {
+    let now = world.now();
+    let profile = watch.state.known_profile(&row.profile);
+    let running = profile.and_then(|profile| profile.running.as_ref());
+    if running.is_some_and(|intent| intent.id == row.id) {
+        // It is still on its way.
+        return;
+    }
+    let child = watch.state.child(row);
+    if child.asked.is_empty() {
+        return;
+    }
+    if child.asked != digest {
+        child.asked.clear();
+        return;
+    }
+    if child
+        .last_nudge
+        .is_some_and(|at| now.since(at) >= patrol::ECHO)
+    {
+        child.asked.clear();
+        misfire(watch, world, row, "its screen stayed as it was");
+    }
+}
+
+fn note<W: World>(world: &mut W, row: &Session, sentence: &str) {
+    world.note(Level::Info, &format!("{} {}", row.title, row.id), sentence);
+}

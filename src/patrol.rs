@@ -1,0 +1,306 @@
+//! Capability 3 in a turn: books who waits, reads their panes a few at a time,
+//! and has those asked who are due. What it finds that nobody may type into is
+//! told.
+//!
+//! Each call of [`step`] reads one pane, so that hints are served in between.
+//! This file does not know how a child is asked, nor what makes it due.
+
+use std::time::Duration;
+
+use crate::capabilities::patrol::{self, Need, Read};
+use crate::clock::{Time, spoken};
+use crate::deck::processes::bare_shell;
+use crate::guard;
+use crate::model::{Level, Pane, Profile, Screen, Session, Sight, Status};
+use crate::nudge;
+use crate::state::{Child, say};
+use crate::telling::{self, Kind};
+use crate::watch::{Reading, Watch};
+use crate::world::World;
+
+/// Panes read a turn: twenty take about as long as one restart (contract 14.1),
+/// and a hundred waiting children are still read every half minute.
+const READS: u32 = 20;
+/// Messages sent a turn (DESIGN 3.1).
+const SENDS: u32 = 2;
+/// Between two looks longer than this, and longer than three times the usual
+/// distance, nobody looked (DESIGN 3.4).
+const GAP: Duration = Duration::from_secs(180);
+/// A child that good lists have lacked this long is gone (DESIGN 3.1).
+const GONE: Duration = Duration::from_secs(600);
+/// What was asked of a gone child is kept this long (DESIGN 3.1).
+const FORGET: Duration = Duration::from_secs(86_400);
+
+/// Kinds of episodes that are over when a child no longer waits.
+const WHILE_WAITING: [Kind; 3] = [Kind::Decision, Kind::CannotAsk, Kind::Unreachable];
+
+/// A turn begins: panes may be read, messages sent.
+pub fn refill(watch: &mut Watch) {
+    watch.rounds.reads_left = READS;
+    watch.rounds.sends_left = SENDS;
+}
+
+/// A good list came: what passed since the one before does not count when that
+/// was too long ago. To be called before the list is booked; true: it was.
+pub fn after_gap(watch: &mut Watch, profile: &Profile, now: Time) -> bool {
+    let known = watch.state.known_profile(profile);
+    let failing = known.and_then(|memory| memory.failing_since);
+    let listed = watch.decks.iter().find(|deck| deck.profile == *profile);
+    let before = failing
+        .or(listed.map(|deck| deck.listed))
+        .or(watch.last_turn);
+    let Some(before) = before else {
+        return false;
+    };
+    let length = now.since(before);
+    let usual = match watch.rules.pace {
+        Some(pace) => pace,
+        None => usual(watch, profile, length),
+    };
+    if length <= GAP || length <= usual.saturating_mul(3) {
+        return false;
+    }
+    watch.state.profile(profile).gap = Some(now);
+    for child in &mut watch.state.children {
+        if child.profile == *profile {
+            patrol::gap(child, length, now);
+        }
+    }
+    true
+}
+
+/// The usual distance between runs of cron: the smaller one of the last two,
+/// since the larger one may have been a night. Notes this one.
+fn usual(watch: &mut Watch, profile: &Profile, length: Duration) -> Duration {
+    let pace = &mut watch.state.profile(profile).pace;
+    let usual = pace.iter().copied().min().unwrap_or(0);
+    // Rounded, so that it stays the same from run to run.
+    pace.push(length.as_secs().saturating_add(5) / 10 * 10);
+    if pace.len() > 2 {
+        pace.remove(0);
+    }
+    Duration::from_secs(usual)
+}
+
+/// Books a good list: who waits, who does not any more, who is gone.
+pub fn book(watch: &mut Watch, profile: &Profile, rows: &[Session], now: Time) {
+    for row in rows.iter().filter(|row| row.status == Status::Waiting) {
+        if patrol::is_child(row) {
+            let child = watch.state.child(row);
+            patrol::waits(child);
+            child.title.clone_from(&row.title);
+            child.profile.clone_from(&row.profile);
+        }
+    }
+    let dedup = watch.rules.limits.nudge_dedup;
+    let mut children = std::mem::take(&mut watch.state.children);
+    children.retain_mut(|child| {
+        if child.profile != *profile {
+            return true;
+        }
+        match rows.iter().find(|row| row.id == child.id) {
+            Some(row) if row.status == Status::Waiting && patrol::is_child(row) => true,
+            Some(row) => {
+                let over = patrol::left(child, row, now) || !patrol::is_child(row);
+                stops_waiting(watch, child, over, now);
+                !patrol::is_over(child, dedup, now)
+            }
+            None => {
+                let since = *child.missed_since.get_or_insert(now);
+                if now.since(since) >= GONE {
+                    patrol::evict(child);
+                    stops_waiting(watch, child, true, now);
+                }
+                now.since(since) < FORGET
+            }
+        }
+    });
+    watch.state.children = children;
+}
+
+/// What was told of it because it waited is over; `all`: so is its episode.
+fn stops_waiting(watch: &mut Watch, child: &Child, all: bool, now: Time) {
+    watch.rounds.readings.retain(|r| r.id != child.id);
+    let subject = child.id.as_str();
+    let text = format!("{} ({subject}) does not wait any more", child.title);
+    for kind in WHILE_WAITING {
+        telling::resolve(&mut watch.state, kind, subject, &text, now);
+    }
+    if all {
+        let text = format!("{} ({subject}) is at work again", child.title);
+        telling::resolve(&mut watch.state, Kind::Unanswered, subject, &text, now);
+        telling::close(&mut watch.state, Kind::Misfire, subject);
+    }
+}
+
+/// When a pane is to be read, if one is.
+pub fn next_due(watch: &Watch) -> Option<Time> {
+    if watch.rounds.reads_left == 0 {
+        return None;
+    }
+    let waiting = watch.state.children.iter().filter_map(|child| {
+        waiting_row(watch, child)?;
+        Some(reading(watch, child).1)
+    });
+    waiting.min()
+}
+
+/// The row of a child that waits, in a list that is good.
+fn waiting_row<'a>(watch: &'a Watch, child: &Child) -> Option<&'a Session> {
+    let profile = watch.state.known_profile(&child.profile);
+    let listed = profile.is_none_or(|memory| memory.is_listed());
+    let row = watch.rows(&child.profile).iter().find(|r| r.id == child.id);
+    row.filter(|row| listed && row.status == Status::Waiting && patrol::is_child(row))
+}
+
+/// The last and the next reading of a child.
+fn reading(watch: &Watch, child: &Child) -> (Time, Time) {
+    let known = watch.rounds.readings.iter().find(|r| r.id == child.id);
+    let earlier = (child.read.unwrap_or_default(), Time(0));
+    known.map_or(earlier, |reading| (reading.last, reading.due))
+}
+
+/// Reads the pane of the child that has been unread longest, and does what it
+/// needs. False when none is due.
+pub fn step<W: World>(watch: &mut Watch, world: &mut W) -> bool {
+    if watch.rounds.reads_left == 0 || world.leaving() {
+        return false;
+    }
+    let now = world.now();
+    let due = watch.state.children.iter().filter_map(|child| {
+        let row = waiting_row(watch, child)?;
+        let (last, due) = reading(watch, child);
+        (due <= now).then_some(((last, child.since), row))
+    });
+    let Some(row) = due.min_by_key(|(key, _)| *key).map(|(_, row)| row.clone()) else {
+        return false;
+    };
+    watch.rounds.reads_left -= 1;
+    let pane = world.pane(&row.profile, &row.id);
+    let now = world.now();
+    let due = match pane {
+        Ok(Pane::Stands(screen)) if !has_ended(watch, &row) => seen(watch, world, &row, &screen),
+        Ok(Pane::Stands(_)) => unread(watch, &row, "its terminal holds a bare shell", now),
+        Ok(Pane::Gone) => unread(watch, &row, "its terminal is gone", now),
+        Err(why) => unread(watch, &row, &why.to_string(), now),
+    };
+    let last = world.now();
+    let due = patrol::next_reading(due, watch.rules.poll, last);
+    if watch.rules.pace.is_none() {
+        watch.state.child(&row).read = Some(last);
+    }
+    let id = row.id;
+    watch.rounds.readings.retain(|reading| reading.id != id);
+    watch.rounds.readings.push(Reading { id, last, due });
+    true
+}
+
+/// Whether its terminal holds nothing but a shell, where an agent should be.
+fn has_ended(watch: &Watch, row: &Session) -> bool {
+    match &watch.sight {
+        Sight::Seen(table) => bare_shell(table, &row.id).is_some(),
+        Sight::Blind(_) => false,
+    }
+}
+
+/// Its pane could not be read. Returns when something may be due.
+fn unread(watch: &mut Watch, row: &Session, why: &str, now: Time) -> Time {
+    let threshold = watch.rules.threshold;
+    let child = watch.state.child(row);
+    let since = patrol::unread(child, now);
+    if now.since(since) >= threshold && say(&mut child.said, "unreachable") {
+        let text = format!(
+            "{} ({}) is listed as waiting and cannot be reached for {}: {why}",
+            row.title,
+            row.id,
+            spoken(now.since(since))
+        );
+        tell(watch, Kind::Unreachable, row, &text, now);
+    }
+    let told = since.plus(threshold);
+    if told > now {
+        told
+    } else {
+        now.plus(patrol::NOT_SOON)
+    }
+}
+
+/// Its pane was read. Returns when something may be due.
+fn seen<W: World>(watch: &mut Watch, world: &mut W, row: &Session, screen: &Screen) -> Time {
+    let digest = patrol::digest(screen);
+    let traces = world.traces(&row.profile, &row.id);
+    let now = world.now();
+    let name = format!("{} ({})", row.title, row.id);
+    let child = watch.state.child(row);
+    let read = patrol::read(child, &digest, traces.hook.map(|hook| hook.at), now);
+    nudge::echo(watch, world, row, &digest);
+    let text = format!("{name} can be reached again");
+    telling::resolve(
+        &mut watch.state,
+        Kind::Unreachable,
+        row.id.as_str(),
+        &text,
+        now,
+    );
+    if read == Read::Moved {
+        let text = format!("the screen of {name} has changed");
+        for kind in [Kind::Decision, Kind::CannotAsk] {
+            telling::resolve(&mut watch.state, kind, row.id.as_str(), &text, now);
+        }
+    }
+    let verdict = guard::nudge_verdict(&watch.state, &watch.surroundings(), row, now);
+    let threshold = watch.rules.threshold;
+    let child = watch.state.child(row);
+    let need = patrol::need(child, row, screen, threshold, &verdict, now);
+    if !matches!(need, Need::Nothing(_)) {
+        child.opened.get_or_insert(now);
+    }
+    let waited = child.since.map_or(Duration::ZERO, |since| now.since(since));
+    let asked = child.last_nudge.filter(|_| !child.asked.is_empty());
+    match need {
+        // Whether a message arrived is seen on the screen.
+        Need::Nothing(until) => asked.map_or(until, |at| at.plus(patrol::ECHO)),
+        Need::HeldBack => {
+            held_back(watch, world, row, &verdict.sentence());
+            now.plus(patrol::NOT_SOON)
+        }
+        Need::Decision => {
+            let text = format!(
+                "{name} waits for {} for a decision on its screen (a question, a permission, a \
+                 plan): please look; nothing is typed into it",
+                spoken(waited)
+            );
+            tell(watch, Kind::Decision, row, &text, now);
+            now.plus(patrol::NOT_SOON)
+        }
+        Need::CannotAsk(why) => {
+            nudge::cannot_ask(watch, world, row, why);
+            now.plus(patrol::NOT_SOON)
+        }
+        Need::Unanswered => {
+            if say(&mut watch.state.child(row).said, "unanswered") {
+                let text = format!(
+                    "{name} was asked {} times to report and waits again for {}: please look",
+                    guard::NUDGES,
+                    spoken(waited)
+                );
+                tell(watch, Kind::Unanswered, row, &text, now);
+            }
+            now.plus(patrol::NOT_SOON)
+        }
+        Need::Ask => nudge::ask(watch, world, row, &digest),
+    }
+}
+
+/// The guard holds a nudge back for no known time: written down once.
+fn held_back<W: World>(watch: &mut Watch, world: &mut W, row: &Session, why: &str) {
+    if say(&mut watch.state.child(row).said, "held back") {
+        let sentence = format!("not asked to report: {why}");
+        world.note(Level::Info, &format!("{} {}", row.title, row.id), &sentence);
+    }
+}
+
+fn tell(watch: &mut Watch, kind: Kind, row: &Session, text: &str, now: Time) {
+    let subject = row.id.as_str();
+    telling::keep(&mut watch.state, kind, subject, Level::Warning, text, now);
+}
