@@ -8,12 +8,13 @@
 use std::time::Duration;
 
 use crate::capabilities::patrol::{self, Need, Read};
+use crate::capabilities::restart::is_critical;
 use crate::clock::{Time, spoken};
 use crate::deck::processes::bare_shell;
 use crate::guard;
 use crate::model::{Level, Pane, Profile, Screen, Session, Sight, Status};
 use crate::nudge;
-use crate::state::{Child, say};
+use crate::state::{Child, Memory, say};
 use crate::telling::{self, Kind};
 use crate::watch::{Reading, Watch};
 use crate::world::World;
@@ -84,22 +85,20 @@ fn usual(watch: &mut Watch, profile: &Profile, length: Duration) -> Duration {
 
 /// Books a good list: who waits, who does not any more, who is gone.
 pub fn book(watch: &mut Watch, profile: &Profile, rows: &[Session], now: Time) {
-    for row in rows.iter().filter(|row| row.status == Status::Waiting) {
-        if patrol::is_child(row) {
-            let child = watch.state.child(row);
-            patrol::waits(child);
-            child.title.clone_from(&row.title);
-            child.profile.clone_from(&row.profile);
-        }
+    let waiting: Vec<&Session> = rows.iter().filter(|row| is_read(watch, row, now)).collect();
+    for row in &waiting {
+        let child = watch.state.child(row);
+        child.title.clone_from(&row.title);
+        child.profile.clone_from(&row.profile);
+        patrol::waits(child);
     }
     let dedup = watch.rules.limits.nudge_dedup;
     let mut children = std::mem::take(&mut watch.state.children);
     children.retain_mut(|child| {
-        if child.profile != *profile {
+        if child.profile != *profile || waiting.iter().any(|row| row.id == child.id) {
             return true;
         }
         match rows.iter().find(|row| row.id == child.id) {
-            Some(row) if row.status == Status::Waiting && patrol::is_child(row) => true,
             Some(row) => {
                 let over = patrol::left(child, row, now) || !patrol::is_child(row);
                 stops_waiting(watch, child, over, now);
@@ -116,6 +115,25 @@ pub fn book(watch: &mut Watch, profile: &Profile, rows: &[Session], now: Time) {
         }
     });
     watch.state.children = children;
+}
+
+/// Whether the pane of a row is to be read: it is a child that waits, or a
+/// critical session at its start, or one whose dialog has been told.
+fn is_read(watch: &Watch, row: &Session, now: Time) -> bool {
+    if row.status != Status::Waiting || patrol::is_child(row) {
+        return row.status == Status::Waiting;
+    }
+    let memory = watch.state.sessions.get(&row.id);
+    let agent = memory.and_then(|memory| memory.agent);
+    let started = memory.and_then(Memory::last_restart).max(row.created);
+    let started = started.max(agent.map(|agent| agent.started));
+    let starting = is_critical(row, &watch.flags) && patrol::is_starting(row, started, now);
+    let asks = watch
+        .state
+        .children
+        .iter()
+        .any(|child| child.id == row.id && child.asks);
+    starting || asks
 }
 
 /// What was told of it because it waited is over; `all`: so is its episode.
@@ -150,7 +168,7 @@ fn waiting_row<'a>(watch: &'a Watch, child: &Child) -> Option<&'a Session> {
     let profile = watch.state.known_profile(&child.profile);
     let listed = profile.is_none_or(|memory| memory.is_listed());
     let row = watch.rows(&child.profile).iter().find(|r| r.id == child.id);
-    row.filter(|row| listed && row.status == Status::Waiting && patrol::is_child(row))
+    row.filter(|_| listed && child.waits)
 }
 
 /// The last and the next reading of a child.
@@ -233,6 +251,7 @@ fn seen<W: World>(watch: &mut Watch, world: &mut W, row: &Session, screen: &Scre
     let name = format!("{} ({})", row.title, row.id);
     let child = watch.state.child(row);
     let read = patrol::read(child, &digest, traces.hook.map(|hook| hook.at), now);
+    child.asks = screen.decision;
     nudge::echo(watch, world, row, &digest);
     let text = format!("{name} can be reached again");
     telling::resolve(
@@ -264,10 +283,10 @@ fn seen<W: World>(watch: &mut Watch, world: &mut W, row: &Session, screen: &Scre
             held_back(watch, world, row, &verdict.sentence());
             now.plus(patrol::NOT_SOON)
         }
-        Need::Decision => {
+        Need::Decision(what) => {
             let text = format!(
-                "{name} waits for {} for a decision on its screen (a question, a permission, a \
-                 plan): please look; nothing is typed into it",
+                "{name} waits for {} for a decision about {what}, in a dialog on its screen: \
+                 please look; nothing is typed into it",
                 spoken(waited)
             );
             tell(watch, Kind::Decision, row, &text, now);

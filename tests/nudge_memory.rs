@@ -109,7 +109,7 @@ fn killed_between_intent_and_result() {
     let other = child(&deck, "second", &parent).add();
     // The command lives on, and nobody else is written to meanwhile.
     once(&deck).silent();
-    assert_eq!((deck.sends().len(), deck.typed(&id)), (1, "".to_owned()));
+    assert_eq!(deck.sends().len(), 1);
     deck.wait_for_typed(&id);
     let counts = "nobody waited for the answer, it counts";
     until(&deck, "the end of it", || {

@@ -148,9 +148,9 @@ fn pane_change_restarts_the_clock() {
     pass(&deck, 590);
     deck.set(&id, "pane", free_composer("● Something new."));
     once(&deck).silent();
-    after(&deck, 570).silent();
+    after(&deck, 500).silent();
     assert_eq!(acts(&deck), [pane(&id)]);
-    pass(&deck, 31);
+    pass(&deck, 101);
     until_asked(&deck, &id, 1);
     assert_eq!(acts(&deck), question(&id));
     assert_eq!(deck.typed(&id), TYPED);
@@ -169,9 +169,9 @@ fn status_change_evicts() {
     };
     pass(&deck, 550);
     runs(10);
-    after(&deck, 560).silent();
+    after(&deck, 500).silent();
     assert_eq!(acts(&deck), [pane(&id)]);
-    pass(&deck, 41);
+    pass(&deck, 101);
     until_asked(&deck, &id, 1);
     // It was asked, and that blocks the rest of the hour, whatever it does.
     runs(400);

@@ -56,9 +56,9 @@ fn poller_gone_one_restart() {
     let id = row.add();
     once(&deck).silent();
     // Seconds later nobody is sure yet.
-    after(&deck, 20).silent();
+    after(&deck, 5).silent();
     assert_eq!(acts(&deck), [PS, PS]);
-    after(&deck, 11).silent();
+    after(&deck, 26).silent();
     assert_eq!(acts(&deck)[2..], rescue(&id));
     let attempt = &records(&deck, "restart.log")[0];
     assert_eq!(attempt["event"], "attempt");
@@ -228,9 +228,9 @@ fn poller_restart_obeys_the_guards() {
     let first = [look.clone(), revival(&crashed), look.clone()].concat();
     assert_eq!(acts(&deck), first);
     assert_eq!(story(&deck, &deaf), ["spacing"]);
-    after(&deck, 50).silent();
+    after(&deck, 20).silent();
     assert_eq!(acts(&deck), [first, look].concat());
-    after(&deck, 11).silent();
+    after(&deck, 41).silent();
     assert_eq!(restarted(&deck), [crashed.as_str(), &deaf]);
     assert_eq!(spent(&deck, &deaf), 1);
     // It counts among its own three in 300 s, as a death does.

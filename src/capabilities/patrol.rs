@@ -25,6 +25,9 @@ const NEAR: Duration = Duration::from_secs(60);
 /// From when on something may be due, where no moment is known: far enough away
 /// for the pane to be read as one from which nothing is due yet.
 pub const NOT_SOON: Duration = NEAR.saturating_add(READ_FAR);
+/// When the screen of a critical session that began to live is looked at: a
+/// dialog of its start stands there by then, and a busy machine had its time.
+const STARTING: [Duration; 2] = [Duration::from_secs(60), Duration::from_secs(300)];
 /// After a message the pane is looked at when it must have changed: agent-deck
 /// itself waits 6 s for a sign (contract 5.5).
 pub const ECHO: Duration = Duration::from_secs(7);
@@ -35,6 +38,13 @@ pub fn is_child(row: &Session) -> bool {
     let program = program(row);
     let shell = row.tool == "shell" && (program.is_empty() || SHELLS.contains(&program));
     !row.parent.is_empty() && !row.is_conductor_like() && !row.archived && !shell
+}
+
+/// Whether a critical row that lives may be held up by a dialog of its start:
+/// trust, first run, permissions. `started` is when it last began to live.
+pub fn is_starting(row: &Session, started: Option<Time>, now: Time) -> bool {
+    let age = started.map(|at| now.since(at));
+    !row.archived && age.is_some_and(|age| age >= STARTING[0] && age < STARTING[1])
 }
 
 /// Programs that make a row a plain shell.
@@ -94,6 +104,7 @@ pub fn digest(screen: &Screen) -> String {
 
 /// A good list says that it waits.
 pub fn waits(child: &mut Child) {
+    child.waits = true;
     child.recovering_since = None;
     child.missed_since = None;
 }
@@ -116,6 +127,8 @@ pub fn left(child: &mut Child, row: &Session, now: Time) -> bool {
 
 /// Ends the timer.
 pub fn evict(child: &mut Child) {
+    child.waits = false;
+    child.asks = false;
     child.digest.clear();
     child.asked.clear();
     child.since = None;
@@ -189,8 +202,8 @@ pub enum Need {
     Nothing(Time),
     /// The guard holds it back, for no known time.
     HeldBack,
-    /// Somebody has to hear that it waits for a decision.
-    Decision,
+    /// Somebody has to hear that it waits for a decision, and about what.
+    Decision(&'static str),
     /// Somebody has to hear that it cannot be asked, and why.
     CannotAsk(&'static str),
     /// Somebody has to hear that asking did not help.
@@ -217,7 +230,10 @@ pub fn need(
         return Need::Nothing(since.plus(threshold).plus(Duration::from_millis(1)));
     }
     if screen.decision {
-        return Need::Decision;
+        return Need::Decision(screen.asks);
+    }
+    if !is_child(row) {
+        return Need::Nothing(now.plus(NOT_SOON));
     }
     let refuses = |rule| verdict.refusals().any(|answer| answer.rule == rule);
     if refuses(Rule::Nudges) && !refuses(Rule::NudgeDedup) {

@@ -32,6 +32,7 @@ fn free() -> Screen {
         claude: None,
         other: None,
         decision: false,
+        asks: "",
         background: false,
     }
 }
@@ -169,9 +170,13 @@ fn a_decision_comes_before_every_rule_and_a_closed_composer_before_asking() {
     read(&mut child, "a", None, at(0));
     let decision = Screen {
         decision: true,
+        asks: "a plan",
         ..free()
     };
-    assert_eq!(needs(&child, &row(), &decision, at(700)), Need::Decision);
+    assert_eq!(
+        needs(&child, &row(), &decision, at(700)),
+        Need::Decision("a plan")
+    );
     let taken = Screen {
         claude: Some(Silence::Draft),
         ..free()
@@ -198,7 +203,10 @@ fn a_decision_comes_before_every_rule_and_a_closed_composer_before_asking() {
         needs(&child, &row(), &taken, at(700)),
         Need::Nothing(at(3600))
     );
-    assert_eq!(needs(&child, &row(), &decision, at(700)), Need::Decision);
+    assert_eq!(
+        needs(&child, &row(), &decision, at(700)),
+        Need::Decision("a plan")
+    );
 }
 
 #[test]

@@ -224,6 +224,7 @@ fn only_an_agent_at_rest_is_ended() {
         claude: None,
         other: None,
         decision: false,
+        asks: "",
         background: false,
     };
     let agent = Process::default();

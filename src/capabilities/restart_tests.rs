@@ -81,6 +81,7 @@ pub(super) fn stands(number: u8) -> Pane {
         claude: None,
         other: None,
         decision: false,
+        asks: "",
         background: false,
     })
 }

@@ -31,10 +31,11 @@ const WINDOW: usize = 25;
 pub fn read(content: &str) -> Screen {
     let lines = lines::tail(content);
     let composer = composer::find(&lines);
-    let decision = match &composer {
-        Some(composer) => signs::decision(composer.footer),
-        None => signs::decision(last(&lines, WINDOW)),
+    let window = match &composer {
+        Some(composer) => composer.footer,
+        None => last(&lines, WINDOW),
     };
+    let decision = signs::decision(window);
     let claude = match &composer {
         Some(composer) => silence(composer, decision),
         None if lines.is_empty() => Some(Silence::Empty),
@@ -52,6 +53,7 @@ pub fn read(content: &str) -> Screen {
         claude,
         other,
         decision,
+        asks: if decision { signs::kind(window) } else { "" },
         background: composer.as_ref().is_some_and(Composer::has_background),
     }
 }

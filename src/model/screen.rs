@@ -21,6 +21,8 @@ pub struct Screen {
     /// A decision is asked for: dialog, question, menu, plan approval (ladder
     /// 1.5). Supports telling; its absence permits nothing.
     pub decision: bool,
+    /// What that decision is about, such as `a permission`; empty without one.
+    pub asks: &'static str,
     /// The footer says that a shell or task runs in the background: a restart
     /// would lose it.
     pub background: bool,

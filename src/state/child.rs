@@ -18,6 +18,8 @@ stored! {
         pub profile: Profile,
         /// Its title when last listed.
         pub title: String,
+        /// It waits, and its pane is read.
+        pub waits: bool,
         /// Digest of its pane; empty while it was not read.
         pub digest: String,
         /// The pane is unchanged since, but for the time that does not count;
@@ -25,6 +27,8 @@ stored! {
         pub since: Option<Time>,
         /// Its pane could not be read since; that time does not count.
         pub unread_since: Option<Time>,
+        /// A dialog was on its screen in the last reading.
+        pub asks: bool,
         /// When the episode opened: it had waited for the whole threshold.
         pub opened: Option<Time>,
         /// Neither waiting nor in error since, in an open episode.
@@ -56,9 +60,11 @@ impl Child {
             id: row.id.clone(),
             profile: row.profile.clone(),
             title: row.title.clone(),
+            waits: false,
             digest: String::new(),
             since: None,
             unread_since: None,
+            asks: false,
             opened: None,
             recovering_since: None,
             nudges: 0,

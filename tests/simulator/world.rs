@@ -161,6 +161,7 @@ impl World for Sim {
                 claude: None,
                 other: None,
                 decision: false,
+                asks: "",
                 background: false,
             })
         }))

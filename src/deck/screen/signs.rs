@@ -111,6 +111,24 @@ pub fn decision(lines: &[Line]) -> bool {
     has(&flat(lines), DECISION) || has_menu(lines)
 }
 
+/// What a decision is about, by words that were recorded or seen (section 3.3);
+/// the first that fit.
+const KINDS: [(&str, &str); 6] = [
+    ("one you trust?|do you trust", "trust in its folder"),
+    ("api key", "an API key"),
+    ("new mcp server found", "an MCP server"),
+    ("bypass permissions", "working without permissions"),
+    ("would you like to proceed|ready to code?", "a plan"),
+    ("do you want to |allow|approv|permission", "a permission"),
+];
+
+/// What the decision on these lines is about.
+pub fn kind(lines: &[Line]) -> &'static str {
+    let flat = flat(lines);
+    let fits = KINDS.iter().find(|(words, _)| has(&flat, words));
+    fits.map_or("a question or a menu", |(_, kind)| kind)
+}
+
 /// A cursor before an entry, or neighbours of which one is yes or no.
 fn has_menu(lines: &[Line]) -> bool {
     // The last entry: its line and number, and whether it is yes or no.

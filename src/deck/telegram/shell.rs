@@ -55,7 +55,7 @@ pub struct Shell {
     line: usize,
 }
 
-/// A command that may end in failure.
+/// How a command ends: without failure, or perhaps with one.
 #[derive(Clone, Copy, PartialEq)]
 enum Ends {
     Well,
@@ -303,7 +303,10 @@ impl Shell {
     }
 
     fn builtin(&mut self, first: &Word, args: &[Word]) -> Result<Ends, &'static str> {
-        let exports = args.first().is_some_and(|word| word.known() == b"-x");
+        let exports = match args {
+            [option, name, ..] => option.known() == b"-x" && !name.known().starts_with(b"-"),
+            _ => false,
+        };
         match first.known() {
             b":" | b"true" | b"echo" => Ok(Ends::Well),
             b"export" => Ok(self.exports(args)),
@@ -324,15 +327,17 @@ impl Shell {
     fn exports(&mut self, args: &[Word]) -> Ends {
         let mut ends = Ends::Well;
         let mut exported = true;
+        let mut options = true;
         for word in args {
             let mut name = word.known();
+            options &= name.starts_with(b"-");
             if let Some(at) = word.assigns() {
                 (name, _) = plain_name(word.text.get(..at).unwrap_or_default());
                 if is_name(name) {
                     self.assign_at(word, at);
                 }
             }
-            if name == b"-n" {
+            if options && name == b"-n" {
                 exported = false;
             } else if name == VARIABLE.as_bytes() {
                 self.doubted |= self.doubt.is_some();
@@ -340,8 +345,9 @@ impl Shell {
             } else if name == b"\0" {
                 self.lose(SPELLED);
                 ends = Ends::Perhaps;
-            } else if !is_name(name) && !among(b"-- -p -x", name) {
-                ends = Ends::Perhaps;
+            } else if !is_name(name) {
+                let option = options && among(b"-- -p -x", name);
+                ends = if option { ends } else { Ends::Perhaps };
             }
         }
         ends
