@@ -278,7 +278,12 @@ fn seen<W: World>(watch: &mut Watch, world: &mut W, row: &Session, screen: &Scre
     let asked = child.last_nudge.filter(|_| !child.asked.is_empty());
     match need {
         // Whether a message arrived is seen on the screen.
-        Need::Nothing(until) => asked.map_or(until, |at| at.plus(patrol::ECHO)),
+        Need::Nothing(until) => match asked.map(|at| at.plus(patrol::ECHO)) {
+            Some(echo) if echo > now => echo,
+            // The message is still on its way.
+            Some(_) => now.plus(patrol::NOT_SOON),
+            None => until,
+        },
         Need::HeldBack => {
             held_back(watch, world, row, &verdict.sentence());
             now.plus(patrol::NOT_SOON)

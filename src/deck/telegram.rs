@@ -66,9 +66,9 @@ fn followed(path: &Path) -> PathBuf {
     }
 }
 
-/// The plugin's default, for an agent with the usual `CLAUDE_CONFIG_DIR`.
-pub fn default_folder(home: &Path) -> PathBuf {
-    home.join(".claude/channels/telegram")
+/// The plugin's default, below the agent's own configuration folder.
+pub fn default_folder(config_dir: &Path) -> PathBuf {
+    config_dir.join("channels/telegram")
 }
 
 /// Whether the agent's settings in `config_dir` have a plugin switched on.

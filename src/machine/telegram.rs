@@ -36,9 +36,8 @@ impl Machine {
     /// `TELEGRAM_STATE_DIR` of a process, as another `ps` shows it.
     #[cfg(not(target_os = "linux"))]
     fn state_dir(&mut self, pid: u32) -> Result<StateDir, String> {
-        let args = telegram::environment_args(pid);
-        let args: Vec<&str> = args.iter().map(String::as_str).collect();
-        telegram::environment_of(&self.ps(&args)?)
+        let pid = pid.to_string();
+        telegram::environment_of(&self.ps(&telegram::environment_args(&pid))?)
     }
 
     /// Runs `ps` to its end.
@@ -78,7 +77,7 @@ impl Machine {
             let folder = agent.telegram.as_deref();
             folder.map(telegram::normalised)
         });
-        let default = telegram::default_folder(&self.settings.home);
+        let default = telegram::default_folder(&self.config_dir(agent));
         let default = telegram::normalised(&default);
         let token = match (&declared, &environment) {
             (_, Some(Some(folder))) | (crate::model::Declared::Folder(folder), _) => {

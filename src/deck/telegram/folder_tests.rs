@@ -39,7 +39,7 @@ fn folders_are_compared_by_what_they_lead_to() {
         );
     }
     assert_eq!(
-        default_folder(Path::new("/home/u")),
+        default_folder(Path::new("/home/u/.claude")),
         Path::new("/home/u/.claude/channels/telegram")
     );
 }
