@@ -54,8 +54,13 @@ pub fn act<W: World>(
         return watch.unplan(id);
     }
     // When this fails the run goes on with its budgets in memory: it has
-    // written them before, or the guard would not have agreed (DESIGN 2.3).
-    save(watch, world, true);
+    // written them before, or the guard would not have agreed (DESIGN 2.3). A
+    // deaf one can wait, since a run of cron would forget that it was restarted.
+    let saved = save(watch, world, true);
+    if !saved && purpose == Purpose::Deaf && watch.rules.pace.is_none() {
+        settle::close(watch, &row.profile);
+        return guard::give_back(&mut watch.state, id);
+    }
     report::attempt(world, row, purpose, evidence, &verdict);
     match world.begin_restart(permit) {
         Err(why) => answered(watch, world, row, &Restarted::NotStarted(why)),

@@ -91,7 +91,12 @@ pub fn ask<W: World>(watch: &mut Watch, world: &mut W, row: &Session, digest: &s
     let Ok((permit, slot)) = guard::nudge_permit(state, &around, row, digest, now) else {
         return now.plus(poll);
     };
-    save(watch, world, true);
+    watch.rounds.sends_left -= 1;
+    // A run of cron that cannot write it down would not know of it the next time.
+    if !save(watch, world, true) && watch.rules.pace.is_none() {
+        give_back(watch, world, row, slot);
+        return world.now().plus(patrol::NOT_SOON);
+    }
     if let Err(why) = still_free(world, row, digest) {
         give_back(watch, world, row, slot);
         return later(watch, world, row, why);
@@ -99,8 +104,8 @@ pub fn ask<W: World>(watch: &mut Watch, world: &mut W, row: &Session, digest: &s
     match world.begin_send(permit) {
         Err(why) => answered(watch, world, row, &Delivery::NotStarted(why), slot),
         Ok(mark) => {
-            watch.rounds.sends_left -= 1;
             let now = world.now();
+            watch.state.child(row).doubt_since = None;
             guard::nudge_begun(&mut watch.state, row, now);
             if let Some(intent) = watch.state.profile(&row.profile).running.as_mut() {
                 intent.process = Some(mark);
@@ -128,9 +133,8 @@ enum Doubt {
 /// It cannot be asked at this moment: tried again soon. Returns when.
 fn later<W: World>(watch: &mut Watch, world: &mut W, row: &Session, why: &str) -> Time {
     let now = world.now();
-    let patience = watch.rules.threshold.saturating_mul(2);
-    let since = watch.state.child(row).since;
-    if since.is_some_and(|since| now.since(since) >= patience) {
+    let since = *watch.state.child(row).doubt_since.get_or_insert(now);
+    if now.since(since) >= watch.rules.threshold {
         cannot_ask(watch, world, row, why);
         return now.plus(patrol::NOT_SOON);
     }

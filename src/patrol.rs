@@ -33,7 +33,7 @@ const GONE: Duration = Duration::from_secs(600);
 const FORGET: Duration = Duration::from_secs(86_400);
 
 /// Kinds of episodes that are over when a child no longer waits.
-const WHILE_WAITING: [Kind; 3] = [Kind::Decision, Kind::CannotAsk, Kind::Unreachable];
+const WHILE_WAITING: [Kind; 2] = [Kind::Decision, Kind::CannotAsk];
 
 /// A turn begins: panes may be read, messages sent.
 pub fn refill(watch: &mut Watch) {
@@ -47,10 +47,9 @@ pub fn after_gap(watch: &mut Watch, profile: &Profile, now: Time) -> bool {
     let known = watch.state.known_profile(profile);
     let failing = known.and_then(|memory| memory.failing_since);
     let listed = watch.decks.iter().find(|deck| deck.profile == *profile);
-    let before = failing
-        .or(listed.map(|deck| deck.listed))
-        .or(watch.last_turn);
-    let Some(before) = before else {
+    let listed = listed.map(|deck| deck.listed).or(watch.last_turn);
+    // Lists may fail from the moment on in which a sleep ended.
+    let Some(before) = failing.into_iter().chain(listed).min() else {
         return false;
     };
     let length = now.since(before);
@@ -110,7 +109,8 @@ pub fn book(watch: &mut Watch, profile: &Profile, rows: &[Session], now: Time) {
                     patrol::evict(child);
                     stops_waiting(watch, child, true, now);
                 }
-                now.since(since) < FORGET
+                let asked = child.last_nudge.is_some_and(|at| now.since(at) < dedup);
+                now.since(since) < FORGET || asked
             }
         }
     });
@@ -144,8 +144,11 @@ fn stops_waiting(watch: &mut Watch, child: &Child, all: bool, now: Time) {
     for kind in WHILE_WAITING {
         telling::resolve(&mut watch.state, kind, subject, &text, now);
     }
+    // It may be open beside one of those: not the same line twice.
+    let text = format!("{} ({subject}) need not be reached any more", child.title);
+    telling::resolve(&mut watch.state, Kind::Unreachable, subject, &text, now);
     if all {
-        let text = format!("{} ({subject}) is at work again", child.title);
+        let text = format!("{} ({subject}) is at work again, or gone", child.title);
         telling::resolve(&mut watch.state, Kind::Unanswered, subject, &text, now);
         telling::close(&mut watch.state, Kind::Misfire, subject);
     }
@@ -275,24 +278,16 @@ fn seen<W: World>(watch: &mut Watch, world: &mut W, row: &Session, screen: &Scre
         child.opened.get_or_insert(now);
     }
     let waited = child.since.map_or(Duration::ZERO, |since| now.since(since));
-    let asked = child.last_nudge.filter(|_| !child.asked.is_empty());
     match need {
-        // Whether a message arrived is seen on the screen.
-        Need::Nothing(until) => match asked.map(|at| at.plus(patrol::ECHO)) {
-            Some(echo) if echo > now => echo,
-            // The message is still on its way.
-            Some(_) => now.plus(patrol::NOT_SOON),
-            None => until,
-        },
+        Need::Nothing(until) => until,
         Need::HeldBack => {
             held_back(watch, world, row, &verdict.sentence());
             now.plus(patrol::NOT_SOON)
         }
         Need::Decision(what) => {
             let text = format!(
-                "{name} waits for {} for a decision about {what}, in a dialog on its screen: \
-                 please look; nothing is typed into it",
-                spoken(waited)
+                "{name} waits for a decision about {what}, in a dialog on its screen: please look; \
+                 nothing is typed into it"
             );
             tell(watch, Kind::Decision, row, &text, now);
             now.plus(patrol::NOT_SOON)

@@ -12,7 +12,7 @@ use crate::act::act;
 use crate::capabilities::poller::{self, REST_PATIENCE, Seen, Verdict};
 use crate::capabilities::restart::is_critical;
 use crate::clock::{Time, spoken};
-use crate::deck::processes::pane_process;
+use crate::deck::processes::{pane_pids, pane_process};
 use crate::guard::{self, Purpose, Rule};
 use crate::model::{
     Level, Pane, Pollers, Process, Profile, Scope, Session, Sight, Status, Telegram,
@@ -31,6 +31,10 @@ use tell::{hears, known, shared, tell_habits, tell_once, tell_others, too_long, 
 const GONE: Duration = Duration::from_secs(600);
 /// What was done for a gone owner is kept this long (DESIGN 3.1).
 const FORGET: Duration = Duration::from_secs(86_400);
+/// A look older than this is repeated before somebody is ended.
+const FRESH: Duration = Duration::from_secs(1);
+/// What took longer than this to look at may have changed meanwhile.
+const TOO_OLD: Duration = Duration::from_secs(5);
 /// The grace in which a restarted owner starts its poller (DESIGN 3.3).
 const START_GRACE: Duration = Duration::from_secs(60);
 /// A process list that cannot be read is told after this: one hitch is no news.
@@ -57,6 +61,13 @@ impl Owner {
     }
 }
 
+/// One look at everybody.
+struct Look<'a> {
+    at: Time,
+    owners: &'a [Owner],
+    pollers: Pollers,
+}
+
 /// When the next look is due, if anybody may own a bot, or did.
 pub fn next_due(watch: &Watch) -> Option<Time> {
     let known = !watch.state.owners.is_empty();
@@ -70,7 +81,8 @@ fn candidates(watch: &Watch) -> impl Iterator<Item = (&Session, Option<&Process>
         profile.is_none_or(|memory| memory.is_listed())
     };
     watch.all_rows().filter(good).filter_map(|row| {
-        let agent = agent_of(&watch.sight, row);
+        // Most rows own nothing: no process is looked for then.
+        let agent = poller::may_own(row, None).then(|| agent_of(&watch.sight, row))?;
         poller::may_own(row, agent).then_some((row, agent))
     })
 }
@@ -89,6 +101,8 @@ pub fn step<W: World>(watch: &mut Watch, world: &mut W) -> bool {
         return false;
     }
     watch.pollers_due = now.plus(poller::LOOKS_APART);
+    // A poller is compared with the agent of this moment.
+    watch.sight = world.processes(Scope::Panes);
     let candidates: Vec<(Session, Option<Process>)> = candidates(watch)
         .map(|(row, agent)| (row.clone(), agent.cloned()))
         .collect();
@@ -112,8 +126,13 @@ pub fn step<W: World>(watch: &mut Watch, world: &mut W) -> bool {
             watch.state.pollers_unseen = None;
             let text = "the processes that poll Telegram can be seen again";
             telling::resolve(&mut watch.state, Kind::PollerUnknown, "ps", text, now);
+            let look = Look {
+                at: now,
+                owners: &owners,
+                pollers,
+            };
             for owner in &owners {
-                one(watch, world, owner, &owners, &pollers);
+                one(watch, world, owner, &look);
             }
         }
         Err(why) => blind(watch, world, &owners, &why),
@@ -165,7 +184,11 @@ fn miss(watch: &mut Watch, owners: &[Owner], now: Time) {
             }
         }
     }
-    memories.retain(|memory| memory.missed_since.is_none_or(|at| now.since(at) < FORGET));
+    let kept = watch.rules.limits.poller_dedup.max(FORGET);
+    memories.retain(|memory| {
+        let restarted = memory.restarted.is_some_and(|at| now.since(at) < kept);
+        restarted || memory.missed_since.is_none_or(|at| now.since(at) < FORGET)
+    });
     let gone = |since: Option<Time>| since.is_some_and(|at| now.since(at) >= GONE);
     if owners.is_empty() && memories.iter().all(|memory| gone(memory.missed_since)) {
         watch.state.pollers_unseen = None;
@@ -185,15 +208,9 @@ pub fn after_gap(watch: &mut Watch, profile: &Profile) {
 }
 
 /// One owner.
-fn one<W: World>(
-    watch: &mut Watch,
-    world: &mut W,
-    owner: &Owner,
-    owners: &[Owner],
-    pollers: &Pollers,
-) {
+fn one<W: World>(watch: &mut Watch, world: &mut W, owner: &Owner, look: &Look) {
     let traces = world.traces(&owner.row.profile, &owner.row.id);
-    let now = world.now();
+    let now = look.at;
     let memory = watch.state.owner(&owner.row);
     memory.title.clone_from(&owner.row.title);
     memory.profile.clone_from(&owner.row.profile);
@@ -201,21 +218,22 @@ fn one<W: World>(
         Ok(folder) => folder,
         Err(why) => return unknown(watch, world, owner, &why),
     };
-    if let Some(other) = rival(owner, owners, &folder) {
+    if traces.sandboxed {
+        let why = "it runs in a sandbox, which is not looked into";
+        return unknown(watch, world, owner, why);
+    }
+    if let Some(other) = rival(owner, look.owners, &folder) {
         return shared(watch, world, owner, other, &folder);
     }
     known(watch, owner, now);
-    let seen = poller::seen(
-        pollers,
-        &owner.telegram,
-        &folder,
-        owner.agent.as_ref().map(|agent| agent.pid),
-    );
+    let panes = panes_of(&watch.sight, &owner.row);
+    let seen = poller::seen(&look.pollers, &owner.telegram, &folder, &panes);
     tell_others(watch, world, owner, &seen, &folder);
     if seen.own.is_empty() && poller::is_young(&owner.row, owner.agent.as_ref(), &traces, now) {
         return poller::unknown(watch.state.owner(&owner.row));
     }
-    let verdict = poller::book(watch.state.owner(&owner.row), &seen, pollers.network, now);
+    let memory = watch.state.owner(&owner.row);
+    let verdict = poller::book(memory, &seen, look.pollers.network, now);
     result(watch, world, owner, &seen, now);
     tell_habits(watch, owner, now);
     match verdict {
@@ -225,7 +243,14 @@ fn one<W: World>(
             let sentence = "nobody polls Telegram for it, looked at again in 30 s";
             world.detail(&subject, sentence);
         }
-        Verdict::Deaf => deaf(watch, world, owner, &folder),
+        Verdict::Deaf => deaf(watch, world, owner, &folder, look),
+    }
+}
+
+fn panes_of(sight: &Sight, row: &Session) -> Vec<u32> {
+    match sight {
+        Sight::Seen(table) => pane_pids(table, &row.id),
+        Sight::Blind(_) => Vec::new(),
     }
 }
 
@@ -279,9 +304,14 @@ fn result<W: World>(watch: &mut Watch, world: &mut W, owner: &Owner, seen: &Seen
 }
 
 /// It is deaf for certain: restarted, when the guard agrees and it is at rest.
-fn deaf<W: World>(watch: &mut Watch, world: &mut W, owner: &Owner, folder: &Path) {
+fn deaf<W: World>(watch: &mut Watch, world: &mut W, owner: &Owner, folder: &PathBuf, look: &Look) {
     let row = &owner.row;
     let now = world.now();
+    let flaps = poller::flapping(watch.state.owner(row)).is_some();
+    if !is_critical(row, &watch.flags) && flaps {
+        // That is told already.
+        return;
+    }
     if !is_critical(row, &watch.flags) {
         let text = format!(
             "nobody polls Telegram for {} ({}), and it is not critical: it is not restarted",
@@ -301,13 +331,29 @@ fn deaf<W: World>(watch: &mut Watch, world: &mut W, owner: &Owner, folder: &Path
         }
         return;
     }
+    if now.since(look.at) > FRESH && !still_deaf(world, owner, folder) {
+        return;
+    }
+    let looked = world.now();
     match unrest(watch, world, row) {
+        Unrest::AtRest if world.now().since(looked) > TOO_OLD => return,
         Unrest::AtRest => {}
         Unrest::Because(why) => return wait_for_rest(watch, world, owner, &why),
         Unrest::NoOwner => return poller::unknown(watch.state.owner(row)),
     }
     let evidence = poller::evidence(watch.state.owner(row), folder, world.now());
     act(watch, world, row, Purpose::Deaf, &evidence);
+}
+
+/// Whether it has no poller at this moment either: others were served since the
+/// look, which may have taken its time.
+fn still_deaf<W: World>(world: &mut W, owner: &Owner, folder: &PathBuf) -> bool {
+    let panes = panes_of(&world.processes(Scope::Panes), &owner.row);
+    let pollers = world.pollers();
+    pollers.is_ok_and(|pollers| {
+        let seen = poller::seen(&pollers, &owner.telegram, folder, &panes);
+        seen.own.is_empty()
+    })
 }
 
 /// Whether it can be ended at this moment.
@@ -323,8 +369,8 @@ enum Unrest {
 fn unrest<W: World>(watch: &Watch, world: &mut W, row: &Session) -> Unrest {
     // `show` has no word for archived.
     match world.list(&row.profile) {
-        Ok(rows) if rows.iter().any(|r| r.id == row.id && !r.archived) => {}
-        Ok(_) => return Unrest::Because("it is archived, or no longer listed".to_owned()),
+        Ok(rows) if rows.iter().any(|r| is_same_owner(r, row)) => {}
+        Ok(_) => return Unrest::Because("it is no longer listed as it was".to_owned()),
         Err(why) => return Unrest::Because(format!("list: {why}")),
     }
     let shown = match world.show(&row.profile, &row.id) {
@@ -350,6 +396,10 @@ fn unrest<W: World>(watch: &Watch, world: &mut W, row: &Session) -> Unrest {
         Some(why) => Unrest::Because(why),
         None => Unrest::AtRest,
     }
+}
+
+fn is_same_owner(listed: &Session, row: &Session) -> bool {
+    listed.id == row.id && !listed.archived && listed.telegram == row.telegram
 }
 
 /// It is waited for; told when that takes too long.

@@ -20,6 +20,7 @@ use crate::outcome;
 use crate::remember::{self, News};
 use crate::saving::save;
 use crate::settle::settle;
+use crate::state::State;
 use crate::telling::{self, Kind};
 use crate::watch::Watch;
 use crate::world::World;
@@ -48,7 +49,7 @@ pub fn turn<W: World>(watch: &mut Watch, world: &mut W) {
     observe(watch, world);
     serve(watch, world);
     conditions(watch, world.now());
-    finish(watch, world, &before);
+    finish(watch, world, &before, true);
 }
 
 /// Between turns: serves the looks that are due, one piece of what is due of the
@@ -65,7 +66,8 @@ pub fn between<W: World>(watch: &mut Watch, world: &mut W) {
     if !pollers::step(watch, world) {
         patrol::step(watch, world);
     }
-    finish(watch, world, &before);
+    // What acts waits for the disk itself; a reading need not.
+    finish(watch, world, &before, false);
 }
 
 /// When a piece of the other capabilities is due.
@@ -464,7 +466,7 @@ fn conditions(watch: &mut Watch, now: Time) {
 }
 
 /// Passes messages on and saves what changed.
-fn finish<W: World>(watch: &mut Watch, world: &mut W, before: &crate::state::State) {
+fn finish<W: World>(watch: &mut Watch, world: &mut W, before: &State, durable: bool) {
     let now = world.now();
     if watch.rules.dry_run {
         return;
@@ -474,5 +476,5 @@ fn finish<W: World>(watch: &mut Watch, world: &mut W, before: &crate::state::Sta
     if now >= watch.tells_from() {
         telling::deliver(&mut watch.state, world);
     }
-    save(watch, world, true);
+    save(watch, world, durable);
 }

@@ -97,8 +97,7 @@ pub trait World {
     /// process, where that is seen.
     fn telegram(&mut self, row: &Session, agent: Option<&Process>) -> Telegram;
 
-    /// What is wrong around the poller of a session, as far as files say;
-    /// empty: nothing was found.
+    /// What to check around the poller of a session, as far as files say.
     fn poller_advice(&mut self, row: &Session, agent: Option<&Process>) -> String;
 
     /// What an agent says of itself in its own status file; `None`: nothing.

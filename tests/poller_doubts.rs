@@ -408,6 +408,7 @@ fn old_poller_survives() {
     once(&deck).silent();
     assert!(story(&deck, &id).contains(&"duplicate poller".to_owned()));
     assert!(!story(&deck, &id).contains(&"poller".to_owned()));
+    after(&deck, 31).silent();
     assert_eq!(told(&deck), [format!("duplicate-poller:{id}")]);
     assert_eq!(deck.pollers(&id), both);
 }

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use super::restart::others;
 use crate::clock::Time;
+use crate::deck::processes::is_shell;
 use crate::guard::{Rule, Verdict};
 use crate::model::{Process, Screen, Session, Silence, Status, Substate};
 use crate::state::Child;
@@ -36,7 +37,7 @@ pub const ECHO: Duration = Duration::from_secs(7);
 /// that is their work; a plain shell would run the question as a command.
 pub fn is_child(row: &Session) -> bool {
     let program = program(row);
-    let shell = row.tool == "shell" && (program.is_empty() || SHELLS.contains(&program));
+    let shell = row.tool == "shell" && (program.is_empty() || is_shell(program));
     !row.parent.is_empty() && !row.is_conductor_like() && !row.archived && !shell
 }
 
@@ -46,9 +47,6 @@ pub fn is_starting(row: &Session, started: Option<Time>, now: Time) -> bool {
     let age = started.map(|at| now.since(at));
     !row.archived && age.is_some_and(|age| age >= STARTING[0] && age < STARTING[1])
 }
-
-/// Programs that make a row a plain shell.
-const SHELLS: [&str; 6] = ["bash", "sh", "zsh", "dash", "fish", "ksh"];
 
 /// The program that a row's command names.
 fn program(row: &Session) -> &str {
@@ -179,6 +177,7 @@ pub fn read(child: &mut Child, digest: &str, input: Option<Time>, now: Time) -> 
         None => {
             digest.clone_into(&mut child.digest);
             child.since = Some(now);
+            child.doubt_since = None;
             Read::Moved
         }
     }
@@ -193,6 +192,7 @@ pub fn unread(child: &mut Child, now: Time) -> Time {
 pub fn gap(child: &mut Child, length: Duration, now: Time) {
     child.since = child.since.map(|since| since.plus(length).min(now));
     child.unread_since = child.unread_since.map(|at| at.plus(length).min(now));
+    child.recovering_since = child.recovering_since.map(|at| at.plus(length).min(now));
 }
 
 /// What a child needs.
@@ -234,6 +234,13 @@ pub fn need(
     }
     if !is_child(row) {
         return Need::Nothing(now.plus(NOT_SOON));
+    }
+    // First it has to be seen what the last message did.
+    let last = child.last_nudge.filter(|_| !child.asked.is_empty());
+    if let Some(last) = last {
+        let echo = last.plus(ECHO);
+        // It may still be on its way.
+        return Need::Nothing(if echo > now { echo } else { now.plus(NOT_SOON) });
     }
     let refuses = |rule| verdict.refusals().any(|answer| answer.rule == rule);
     if refuses(Rule::Nudges) && !refuses(Rule::NudgeDedup) {

@@ -75,21 +75,22 @@ pub fn expected(telegram: &Telegram) -> Result<PathBuf, String> {
 pub struct Seen {
     /// Its own pollers.
     pub own: Vec<u32>,
-    /// Pollers of its folder whose agent is gone.
+    /// Pollers of its folder that are not below its agent.
     pub orphans: Vec<u32>,
     /// One of its own has an established connection, or that cannot be seen.
     pub connected: bool,
 }
 
-/// Which pollers fit an owner. Where its agent is not seen the benefit of the
-/// doubt holds.
-pub fn seen(pollers: &Pollers, telegram: &Telegram, folder: &PathBuf, agent: Option<u32>) -> Seen {
+/// Which pollers fit an owner. `panes` are the processes in its terminals, its
+/// agent among them; where none is seen the benefit of the doubt holds.
+pub fn seen(pollers: &Pollers, telegram: &Telegram, folder: &PathBuf, panes: &[u32]) -> Seen {
     let mut seen = Seen::default();
     for poller in &pollers.all {
         if poller.folder.as_ref().unwrap_or(&telegram.default) != folder {
             continue;
         }
-        if agent.is_none_or(|agent| poller.ancestors.contains(&agent)) {
+        let below = |pid: &u32| poller.ancestors.contains(pid);
+        if panes.is_empty() || panes.iter().any(below) {
             seen.own.push(poller.pid);
             seen.connected |= poller.connected != Some(false);
         } else {

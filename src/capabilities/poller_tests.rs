@@ -134,15 +134,15 @@ fn pollers_fit_by_folder_and_by_descent() {
         network: true,
     };
     let known = telegram(Declared::Nothing, None);
-    let see = |name, agent| super::seen(&pollers, &known, &folder(name), agent);
-    let found = see("a", Some(200));
+    let see = |name, panes: &[u32]| super::seen(&pollers, &known, &folder(name), panes);
+    let found = see("a", &[200]);
     assert_eq!((&found.own[..], &found.orphans[..]), (&[1][..], &[3][..]));
     assert!(found.connected);
     // Where the agent is not seen the benefit of the doubt holds.
-    assert_eq!(see("a", None).own, [1, 3]);
-    assert_eq!(see("a2", Some(200)).own, [2]);
-    assert_eq!(see("other", Some(200)), Seen::default());
-    assert_eq!(see("default", Some(200)).own, [4]);
+    assert_eq!(see("a", &[]).own, [1, 3]);
+    assert_eq!(see("a2", &[300, 200]).own, [2]);
+    assert_eq!(see("other", &[200]), Seen::default());
+    assert_eq!(see("default", &[200]).own, [4]);
 }
 
 #[test]

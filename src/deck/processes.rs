@@ -10,7 +10,7 @@ mod commands;
 #[cfg(target_os = "linux")]
 mod proc;
 
-pub use agents::{alive_beside_shell, bare_shell, maybe_alive, pane_process};
+pub use agents::{alive_beside_shell, bare_shell, maybe_alive, pane_pids, pane_process};
 pub use commands::{
     DeckActivity, deck_commands, is_agent_deck, is_python_watchdog, mark_known_as, stops,
 };
@@ -52,7 +52,8 @@ fn base_name(path: &str) -> &str {
         .trim_start_matches('-')
 }
 
-fn is_shell(name: &str) -> bool {
+/// Whether a program is a shell, by its name or path.
+pub fn is_shell(name: &str) -> bool {
     SHELLS.contains(&base_name(name))
 }
 

@@ -69,7 +69,7 @@ pub enum Rule {
     UsageLimit,
     /// Distances between two restarts for a poller.
     PollerDedup,
-    /// An hour between two nudges of one child.
+    /// The distance between two nudges of one child.
     NudgeDedup,
     /// Nudges in one episode.
     Nudges,

@@ -10,7 +10,7 @@ use super::bin::is_program;
 use super::{ANSWER_MOST, Machine};
 use crate::deck::telegram::{self, PS_ARGS, PS_ENV, StateDir};
 use crate::host::exec::{self, Call, End};
-use crate::model::{Pollers, Process, Session, Telegram};
+use crate::model::{Declared, Pollers, Process, Session, Telegram};
 
 /// `ps`: 10 s (DESIGN 3.1). It takes 0.02 s.
 const PS_DEADLINE: Duration = Duration::from_secs(10);
@@ -80,10 +80,9 @@ impl Machine {
         let default = telegram::default_folder(&self.config_dir(agent));
         let default = telegram::normalised(&default);
         let token = match (&declared, &environment) {
-            (_, Some(Some(folder))) | (crate::model::Declared::Folder(folder), _) => {
-                telegram::token(folder)
-            }
-            (_, _) => telegram::token(&default),
+            (_, Some(Some(folder))) | (Declared::Folder(folder), _) => telegram::token(folder),
+            (Declared::Nothing, _) => telegram::token(&default),
+            (Declared::Unknown(_), _) => None,
         };
         Telegram {
             declared,

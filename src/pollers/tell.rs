@@ -41,8 +41,8 @@ pub(super) fn shared<W: World>(
 ) {
     let now = world.now();
     poller::unknown(watch.state.owner(&owner.row));
-    // Told of both as one.
-    if owner.row.id > other.row.id {
+    // Told of both as one, unless the other one's folder is unknown.
+    if owner.row.id > other.row.id && poller::expected(&other.telegram).is_ok() {
         return;
     }
     let text = format!(
@@ -65,6 +65,14 @@ pub(super) fn tell_others<W: World>(
 ) {
     let now = world.now();
     let (id, folder) = (owner.row.id.as_str(), folder.display());
+    let alone = seen.orphans.is_empty() && seen.own.len() < 2;
+    let memory = watch.state.owner(&owner.row);
+    memory.others_since = (!alone).then(|| memory.others_since.unwrap_or(now));
+    // An old one may be ending, a new one starting: two looks have to agree.
+    let since = memory.others_since.unwrap_or(now);
+    if !alone && now.since(since) < poller::LOOKS_APART {
+        return;
+    }
     let text = if !seen.orphans.is_empty() {
         format!(
             "processes {:?} poll Telegram for {folder} and do not belong to the agent of {}: they \
@@ -106,10 +114,10 @@ pub(super) fn tell_habits(watch: &mut Watch, owner: &Owner, now: Time) {
         }
     }
     match suspected {
-        Some(since) => {
+        Some(_) => {
             let text = format!(
-                "{name} is suspected deaf: its poller has had no connection for {}, while others have",
-                spoken(now.since(since))
+                "{name} is suspected deaf: its poller has had no connection for ten minutes and more, \
+                 while others have"
             );
             telling::keep(state, Kind::Suspected, id, Level::Warning, &text, now);
         }
@@ -131,13 +139,14 @@ pub(super) fn hears(watch: &mut Watch, owner: &Owner, now: Time) {
 /// It stays deaf, and cannot be mended: told when that takes too long.
 pub(super) fn too_long(watch: &mut Watch, owner: &Owner, why: &str, now: Time) {
     let since = watch.state.owner(&owner.row).deaf_since.unwrap_or(now);
-    if now.since(since) >= REST_PATIENCE {
+    let id = owner.row.id.as_str();
+    // Reasons change from look to look: the first one is told.
+    if now.since(since) >= REST_PATIENCE && !telling::is_open(&watch.state, Kind::Deaf, id) {
         let text = format!(
             "nobody polls Telegram for {} for {}, and it cannot be restarted: {why}",
             owner.name(),
             spoken(now.since(since))
         );
-        let id = owner.row.id.as_str();
         telling::keep(
             &mut watch.state,
             Kind::Deaf,

@@ -37,8 +37,10 @@ stored! {
         pub nudges: u32,
         /// Nothing more is typed in this episode; the word says why.
         pub silent: String,
-        /// The last nudge of all; never forgotten while the session exists.
+        /// The last nudge of all; it outlives the episode.
         pub last_nudge: Option<Time>,
+        /// It is due, and something is in the way, since.
+        pub doubt_since: Option<Time>,
         /// agent-deck refused the last one before it typed anything.
         pub retry: Option<Backoff>,
         /// The pane before the last nudge, while it is not known whether it moved.
@@ -70,6 +72,7 @@ impl Child {
             nudges: 0,
             silent: String::new(),
             last_nudge: spent,
+            doubt_since: None,
             retry: None,
             asked: String::new(),
             read: None,

@@ -21,6 +21,8 @@ stored! {
         pub heard: bool,
         /// Looks that found none while the one before had found one.
         pub absences: Vec<Time>,
+        /// Others poll for its bot as well, since.
+        pub others_since: Option<Time>,
         /// Deaf for certain, and not restarted yet.
         pub deaf_since: Option<Time>,
         /// Its poller has had no connection in any look since.
@@ -50,6 +52,7 @@ impl Owner {
             missing_since: None,
             heard: false,
             absences: Vec::new(),
+            others_since: None,
             deaf_since: None,
             unconnected_since: None,
             restarted: spent,

@@ -8,7 +8,11 @@ use std::collections::BTreeMap;
 use agent_deck_watchdog::deck::trouble::{Trouble, classify};
 use agent_deck_watchdog::model::{Profile, Restarted, SessionId};
 
+use crate::checks_live::Live;
+use crate::checks_nudge::Seen;
+use crate::checks_poller::{self, PollerLooks};
 use crate::deck::{Row, Stored, Terminal};
+use crate::recount::Recount;
 use crate::sim::Sim;
 
 const MINUTE: u64 = 60_000;
@@ -23,6 +27,8 @@ struct Begun {
     pid: u32,
     /// What is declined or cannot be done is no restart.
     counts: bool,
+    /// It was for a poller.
+    deaf: bool,
 }
 
 /// What has been seen so far.
@@ -30,16 +36,26 @@ struct Begun {
 pub struct Checks {
     /// `MIN_GLOBAL_RESTART_INTERVAL_S` in milliseconds.
     pub spacing: u64,
+    /// The settings of the two others, in milliseconds.
+    pub threshold: u64,
+    pub nudge_dedup: u64,
+    pub poller_dedup: u64,
+    pub poll: u64,
+    pub recount: Recount,
+    pub seen: Seen,
+    pub bots: PollerLooks,
+    pub live: Live,
     /// What was broken.
     pub violations: Vec<String>,
     begun: Vec<Begun>,
-    last_look: u64,
-    blind: bool,
-    shown: BTreeMap<SessionId, u64>,
-    listed: BTreeMap<Profile, (u64, bool)>,
+    pub last_look: u64,
+    pub blind: bool,
+    pub panes_blind: bool,
+    pub shown: BTreeMap<SessionId, u64>,
+    pub listed: BTreeMap<Profile, (u64, bool)>,
     hinted: BTreeMap<SessionId, u64>,
     /// No restart before: a limit was answered, and the answer was saved.
-    limited: u64,
+    pub limited: u64,
     limit_unsaved: u64,
     last_message: Option<u64>,
     told: BTreeMap<String, (u64, usize)>,
@@ -75,12 +91,13 @@ impl Checks {
         self.hinted.insert(id.clone(), truth);
     }
 
-    pub fn began(&mut self, at: u64, id: &SessionId, pid: u32) {
+    pub fn began(&mut self, at: u64, id: &SessionId, pid: u32, deaf: bool) {
         self.begun.push(Begun {
             at,
             id: id.clone(),
             pid,
             counts: true,
+            deaf,
         });
     }
 
@@ -102,11 +119,15 @@ impl Checks {
             (Some(Trouble::Host), Restarted::Failed(_)) => begun.counts = false,
             (Some(Trouble::Host) | None, _) => {}
         }
+        if begun.deaf && !begun.counts {
+            self.bots.give_back(&begun.id);
+        }
     }
 
     /// The state was written: what was answered cannot be forgotten any more.
     pub fn saved(&mut self) {
         self.limited = self.limited.max(std::mem::take(&mut self.limit_unsaved));
+        self.recount.saved();
     }
 
     /// The run ended without a word.
@@ -114,12 +135,15 @@ impl Checks {
         self.limit_unsaved = 0;
         self.hinted.clear();
         self.listed.clear();
+        self.recount.crashed();
+        self.seen.crashed();
     }
 
     /// What was on its way may never have gone out: it is not sent again, and
     /// what is told next may look like a repetition.
     pub fn message_lost(&mut self) {
         self.told.clear();
+        self.last_message = None;
     }
 
     /// The user did something about it: what follows is news again.
@@ -127,8 +151,13 @@ impl Checks {
         self.told.retain(|line, _| !line.contains(id.as_str()));
     }
 
+    /// Restarts for pollers.
+    pub fn for_pollers(&self) -> usize {
+        self.begun.iter().filter(|begun| begun.deaf).count()
+    }
+
     /// Restarts that count, of one session or all, since a moment.
-    fn since(&self, id: Option<&SessionId>, moment: u64) -> usize {
+    pub fn since(&self, id: Option<&SessionId>, moment: u64) -> usize {
         let counts = |b: &&Begun| b.counts && b.at > moment && id.is_none_or(|id| b.id == *id);
         self.begun.iter().filter(counts).count()
     }
@@ -153,7 +182,11 @@ pub fn restart_begins(sim: &mut Sim, profile: &Profile, id: &SessionId) {
     let Some(row) = sim.rows.iter().find(|row| row.id == *id).cloned() else {
         return broken(sim, &format!("restarts {id}, which is in no deck"));
     };
-    let mut what = harm(sim, &row);
+    let deaf = is_for_poller(sim);
+    let mut what = harm(sim, &row, deaf);
+    if deaf {
+        checks_poller::restart_begins(sim, &row);
+    }
     what.extend(out_of_bounds(sim, &row));
     what.extend(unseen(sim, &row));
     if row.profile != *profile {
@@ -164,31 +197,57 @@ pub fn restart_begins(sim: &mut Sim, profile: &Profile, id: &SessionId) {
     }
 }
 
+/// Whether the restart that begins is for a poller, as its line says.
+pub fn is_for_poller(sim: &Sim) -> bool {
+    let line = sim.restart_log.last();
+    line.is_some_and(|line| line["event"] == "attempt" && line["capability"] == "poller")
+}
+
+/// Titles and groups that make a session critical.
+pub fn is_conductor_like(row: &Row) -> bool {
+    row.is_conductor
+        || row.title.starts_with("conductor-")
+        || ["conductor", "watchers"].contains(&row.group.split('/').next().unwrap_or(""))
+}
+
+pub fn is_critical(sim: &Sim, row: &Row) -> bool {
+    is_conductor_like(row) || sim.files.autorestart.contains(&row.id)
+}
+
+/// A pause or hold that the watchdog can have seen.
+pub fn user_forbids(sim: &Sim, row: &Row) -> [(bool, &'static str); 2] {
+    let (files, now) = (&sim.files, sim.clocks.truth);
+    let known = files.changed < sim.checks.last_look;
+    let lasts = |until: Option<u64>| until.is_none_or(|until| until > now);
+    let paused = files.pause.is_some_and(|(_, until)| lasts(until));
+    let mut holds = files.hold.iter();
+    let held = holds.any(|(id, until)| *id == row.id && lasts(*until));
+    [
+        (known && paused, "it is paused"),
+        (known && held, "it is held"),
+    ]
+}
+
 /// Promise 1: what may not be restarted.
-fn harm(sim: &Sim, row: &Row) -> Vec<&'static str> {
+fn harm(sim: &Sim, row: &Row, deaf: bool) -> Vec<&'static str> {
     let checks = &sim.checks;
     let (look, blind) = (checks.last_look, checks.blind);
     let shown = checks.shown.get(&row.id).copied().unwrap_or(0);
     let listed = checks.listed.get(&row.profile).map_or(0, |(at, _)| *at);
     let hinted = checks.hinted.get(&row.id).is_some_and(|at| *at >= listed);
     let known = row.changed < shown;
-    let files = &sim.files;
-    let flags_known = files.changed < look;
-    let now = sim.clocks.truth;
-    let lasts = |until: Option<u64>| until.is_none_or(|until| until > now);
-    let critical = row.is_conductor
-        || row.title.starts_with("conductor-")
-        || ["conductor", "watchers"].contains(&row.group.split('/').next().unwrap_or(""))
-        || files.autorestart.contains(&row.id);
+    let flags_known = sim.files.changed < look;
+    let critical = is_critical(sim, row);
     let lives = row.agent.is_some() && row.terminal != Terminal::Shell;
-    let other = |c: &&crate::sim::Command| c.profile == row.profile && c.began < look;
-    let facts = [
+    let typing = |c: &crate::sim::Command| c.verb == "send" && !c.ours;
+    let other = |c: &&crate::sim::Command| c.profile == row.profile && c.began < look && !typing(c);
+    let mut facts = vec![
         (
-            lives && !blind && row.agent_changed < look,
+            lives && !blind && !deaf && row.agent_changed < look,
             "its agent lives",
         ),
         (
-            !row.lingering.is_empty() && !blind && row.changed < look,
+            !row.lingering.is_empty() && !blind && !deaf && row.changed < look,
             "its old agent lingers",
         ),
         (row.stored == Stored::Stopped && known, "it is stopped"),
@@ -209,19 +268,8 @@ fn harm(sim: &Sim, row: &Row) -> Vec<&'static str> {
             sim.commands.iter().filter(other).any(|c| !blind || c.ours),
             "another command runs",
         ),
-        (
-            flags_known && files.pause.is_some_and(|(_, until)| lasts(until)),
-            "it is paused",
-        ),
-        (
-            flags_known
-                && files
-                    .hold
-                    .iter()
-                    .any(|(id, until)| *id == row.id && lasts(*until)),
-            "it is held",
-        ),
     ];
+    facts.extend(user_forbids(sim, row));
     facts
         .into_iter()
         .filter(|(is, _)| *is)

@@ -3,9 +3,10 @@
 //!
 //! This file does not know the watchdog.
 
-use agent_deck_watchdog::model::{Restarted, SessionId, Substate};
+use agent_deck_watchdog::model::{AgentSays, Restarted, SessionId, Silence, Status, Substate};
 
 use crate::deck::{Agent, Answer, Lie, OnStart, Stored, Terminal};
+use crate::front::Front;
 use crate::sim::{Command, Hint, Sim};
 
 impl Sim {
@@ -43,13 +44,26 @@ impl Sim {
             row.agent = Some(agent);
             row.tmux_name = format!("agentdeck_{}", agent.pid);
             row.agent_session = format!("agent-of-{id}");
+            let content = row.front.content + 1;
+            row.front = Front {
+                content,
+                since: truth,
+                ..Front::free()
+            };
+            row.word = Status::Waiting;
+            row.says = Some(AgentSays::Idle);
+            row.suspended = false;
         }
         self.tell_history(format!(
             "agent {} of {id} is started: {starts:?}",
             agent.pid
         ));
         for agent in old {
+            self.agent_over(id, agent.pid);
             self.process_ended(agent.pid);
+        }
+        if starts != OnStart::Nothing {
+            self.bot_starts(id);
         }
         self.started(id, agent.pid, starts);
     }
@@ -69,6 +83,7 @@ impl Sim {
             OnStart::Limited => {
                 self.row(id).substate = Some(Substate::UsageLimit);
             }
+            OnStart::Asks => self.stands(id, Some(Silence::Dialog)),
             OnStart::Ends(ms) => self.after(ms, move |sim| {
                 if same(sim, &of) {
                     sim.end_agent(&of);

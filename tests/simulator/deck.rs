@@ -3,7 +3,10 @@
 //!
 //! This file does not know the watchdog.
 
-use agent_deck_watchdog::model::{Profile, Restarted, SessionId, Status, Substate};
+use agent_deck_watchdog::model::{AgentSays, Profile, Restarted, SessionId, Status, Substate};
+
+use crate::bots::Bot;
+use crate::front::{Front, Mood, Plan};
 
 /// The stored status, as far as it matters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,6 +47,8 @@ pub enum Lie {
     Starting,
     /// A word nobody has seen before.
     Unfamiliar,
+    /// A bare shell in its terminal, and still listed as waiting.
+    Shell,
 }
 
 /// What becomes of an agent that is started.
@@ -59,6 +64,8 @@ pub enum OnStart {
     Starts,
     /// It lives and shows a usage limit.
     Limited,
+    /// It lives and shows a trust or first-run dialog.
+    Asks,
 }
 
 /// What the next restart commands answer.
@@ -126,6 +133,19 @@ pub struct Row {
     pub agent_changed: u64,
     /// Its title is another's id, so that a show answers with that one.
     pub show_answers: Option<SessionId>,
+    /// Id of its parent.
+    pub parent: String,
+    /// Command of the row.
+    pub command: &'static str,
+    /// What is on its screen while an agent lives in it.
+    pub front: Front,
+    /// What its agent says of itself.
+    pub says: Option<AgentSays>,
+    /// Its agent was stopped by a signal.
+    pub suspended: bool,
+    pub mood: Mood,
+    pub plan: Plan,
+    pub bot: Option<Bot>,
 }
 
 impl Row {
@@ -162,6 +182,14 @@ impl Row {
             changed: 0,
             agent_changed: 0,
             show_answers: None,
+            parent: String::new(),
+            command: "claude",
+            front: Front::free(),
+            says: Some(AgentSays::Idle),
+            suspended: false,
+            mood: Mood::Works(5000),
+            plan: Plan::Usual,
+            bot: None,
             id,
             profile,
         }
@@ -188,6 +216,7 @@ impl Row {
             Some(Lie::Unfamiliar) => return Status::Unfamiliar("paused".to_owned()),
             Some(Lie::Leftover | Lie::Banner) => return Status::Error,
             Some(Lie::LostName | Lie::Elsewhere) => return self.without_terminal(),
+            Some(Lie::Shell) => return Status::Waiting,
             None => {}
         }
         match self.terminal {
@@ -211,7 +240,9 @@ impl Row {
         match self.lie {
             Some(Lie::Banner) => Some(Substate::ModelUnavailable),
             Some(Lie::Leftover) => Some(Substate::IdleAtEmptyPrompt),
-            Some(Lie::LostName | Lie::Elsewhere | Lie::Starting | Lie::Unfamiliar) => None,
+            Some(Lie::LostName | Lie::Elsewhere | Lie::Starting | Lie::Unfamiliar | Lie::Shell) => {
+                None
+            }
             None if self.auth_hold => Some(Substate::Auth401),
             None if self.terminal == Terminal::Gone => None,
             None => self.substate,
@@ -222,7 +253,10 @@ impl Row {
     pub fn tool(&self) -> &'static str {
         match self.terminal {
             Terminal::Shell => "shell",
-            Terminal::Gone | Terminal::Stands(_) | Terminal::Ended => "claude",
+            Terminal::Gone | Terminal::Stands(_) | Terminal::Ended => match self.command {
+                "bash" => "shell",
+                other => other,
+            },
         }
     }
 

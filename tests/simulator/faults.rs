@@ -47,6 +47,14 @@ pub struct Faults {
     pub no_start: u64,
     /// Processes cannot be seen.
     pub blind: u64,
+    /// `ps` fails so.
+    pub ps: Option<(Fault, u64)>,
+    /// No process has a connection.
+    pub offline: u64,
+    /// Panes of this session cannot be read.
+    pub pane: BTreeMap<SessionId, (Fault, u64)>,
+    /// Looks at panes take so many milliseconds, until then.
+    pub slow: (u64, u64),
     /// The state cannot be written.
     pub unsaved: u64,
 }
@@ -66,5 +74,20 @@ impl Faults {
             .get(id)
             .filter(|(_, until)| *until > truth)
             .map(|(fault, _)| *fault)
+    }
+
+    /// The fault of looks at this session's pane at that moment.
+    pub fn of_pane(&self, id: &SessionId, truth: u64) -> Option<Fault> {
+        let own = self.pane.get(id).filter(|(_, until)| *until > truth);
+        own.map(|(fault, _)| *fault).or(self.of_show(id, truth))
+    }
+
+    /// How long a look at a pane takes that usually takes so long.
+    pub fn pane_takes(&self, usual: u64, truth: u64) -> u64 {
+        if self.slow.1 > truth {
+            self.slow.0
+        } else {
+            usual
+        }
     }
 }

@@ -11,6 +11,7 @@ use crate::deck::{Answer, Lie, OnStart, Row, Stored, Terminal};
 use crate::faults::Fault;
 use crate::run::Play;
 use crate::sim::{Hint, OTHER_SERVER, Sim};
+use crate::{life_bots, life_children};
 
 const MINUTE: u64 = 60_000;
 
@@ -18,6 +19,12 @@ const MINUTE: u64 = 60_000;
 pub fn deck(chance: &mut Chance, sim: &mut Sim) {
     let profiles = chance.within(1, 2);
     let sessions = chance.within(3, 9);
+    if chance.percent(50) {
+        // Much happens within the time of a seed.
+        sim.checks.threshold = 180_000;
+        sim.checks.nudge_dedup = 900_000;
+        sim.checks.poller_dedup = 600_000;
+    }
     for number in 0..sessions {
         let profile = if number % profiles == 0 {
             "default"
@@ -45,8 +52,14 @@ fn add(chance: &mut Chance, sim: &mut Sim, number: u64, profile: &str) {
         1 => row.group = "conductor".to_owned(),
         2 => row.group = "watchers/night".to_owned(),
         3 => row.is_conductor = true,
-        4 => sim.files.autorestart.push(id),
+        4 => sim.files.autorestart.push(id.clone()),
         _ => {}
+    }
+    if kind >= 3 && chance.percent(70) {
+        life_children::born(chance, sim.row(&id));
+    }
+    if kind == 0 && chance.percent(70) || chance.percent(15) {
+        life_bots::born(chance, sim, &id, number);
     }
 }
 
@@ -62,6 +75,13 @@ pub fn happens(chance: &mut Chance, play: &mut Play) {
         return;
     };
     let sim = &mut play.sim;
+    match chance.within(0, 99) {
+        0..=29 => return life_children::happens(chance, sim),
+        30..=44 => return life_bots::happens(chance, sim),
+        // Quiet, so that somebody waits long enough.
+        45..=54 => return,
+        _ => {}
+    }
     match chance.within(0, 99) {
         0..=13 => sim.end_agent(&id),
         14..=19 => sim.kill_terminal(&id, chance.within(0, 8000)),
@@ -157,6 +177,8 @@ fn screens(chance: &mut Chance, sim: &mut Sim, id: &SessionId) {
         0 if !row.sandboxed => {
             row.terminal = Terminal::Shell;
             row.agent_changed = truth;
+            let pid = row.agent.map_or(0, |agent| agent.pid);
+            sim.agent_over(id, pid);
         }
         1 => {
             row.sandboxed = true;
@@ -230,13 +252,25 @@ fn machine(chance: &mut Chance, play: &mut Play) {
     let sim = &mut play.sim;
     // Across a boot only the wall clock tells how long it was.
     let honest = sim.clocks.step <= sim.saved_step;
-    match chance.within(0, 10) {
-        0..=1 => sim.clocks.step += chance.within(1000, 7_200_000) as i64,
-        2..=3 => sim.clocks.step -= chance.within(1000, 7_200_000) as i64,
+    match chance.within(0, 11) {
+        0..=1 => sim.steps(chance.within(1000, 7_200_000) as i64),
+        2..=3 => sim.steps(-(chance.within(1000, 7_200_000) as i64)),
         4 => sim.sleep(chance.within(MINUTE, 60 * MINUTE)),
         5 if kept && honest => play.reboot(chance.within(10_000, 2 * MINUTE)),
         6..=7 if kept => play.crashed(chance.within(100, 40_000)),
         8 if kept => sim.after(chance.within(0, 5000), |sim| sim.leaving = true),
+        11 if kept => {
+            // Half a file, or none at all where something was done.
+            let half = sim
+                .disk
+                .as_ref()
+                .map(|bytes| bytes[..bytes.len() / 2].to_vec());
+            sim.disk = half.filter(|_| chance.percent(50));
+            sim.durable_disk.clone_from(&sim.disk);
+            // What was told is news again.
+            sim.checks.message_lost();
+            play.crashed(chance.within(100, 4000));
+        }
         9 if kept => sim.crash_at = Some((sim.saves + chance.within(1, 5), true)),
         _ => {
             sim.sends = match chance.within(0, 2) {
@@ -274,6 +308,7 @@ fn answers(chance: &mut Chance, sim: &mut Sim, id: &SessionId) {
         OnStart::Nothing,
         OnStart::Starts,
         OnStart::Limited,
+        OnStart::Asks,
     ];
     if chance.percent(15) {
         sim.faults.no_start = truth + chance.within(5000, MINUTE);
@@ -308,6 +343,8 @@ pub fn heal(play: &mut Play) {
         row.changed = truth;
         limited.push(row.id.clone());
     }
+    life_children::heal(sim);
+    life_bots::heal(sim);
     // A usage limit is remembered for five hours: a person knows better.
     sim.files.clear = limited;
     sim.hints.push(Hint::Flags);

@@ -21,6 +21,7 @@ impl Sim {
             }
         }
         if scope == Scope::All {
+            table.extend(crate::bots::processes(self));
             table.extend(self.commands.iter().map(command));
             table.extend(self.ui.map(|pid| deck_process(pid, &[])));
         }
@@ -55,6 +56,8 @@ impl Sim {
                 Vec::new()
             },
             instance: (scope == Scope::All || server(agent.server)).then(|| row.id.to_string()),
+            suspended: row.suspended,
+            telegram: row.bot.as_ref().and_then(|bot| bot.environment.clone()),
             ..Process::default()
         }
     }

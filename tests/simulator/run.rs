@@ -9,15 +9,16 @@ use std::time::Duration;
 use agent_deck_watchdog::capabilities::restart::UI_CONFIRM;
 use agent_deck_watchdog::guard::Limits;
 use agent_deck_watchdog::remember;
+use agent_deck_watchdog::report;
 use agent_deck_watchdog::saving;
 use agent_deck_watchdog::state::{Life, State};
 use agent_deck_watchdog::turn;
 use agent_deck_watchdog::watch::{Rules, Watch};
 use agent_deck_watchdog::{telling, world::World};
 
-use crate::checks;
 use crate::sim::{Hint, Sim};
 use crate::world::Crash;
+use crate::{checks, checks_live};
 
 /// So long a `--once` run stays for a second look.
 const ONCE_STAYS: Duration = UI_CONFIRM.saturating_add(Duration::from_secs(4));
@@ -59,8 +60,16 @@ impl Play {
             next_turn: 0,
             idle: (0, 0),
         };
-        if play.sim.checks.spacing == 0 {
-            play.sim.checks.spacing = 60_000;
+        let checks = &mut play.sim.checks;
+        for (setting, usual) in [
+            (&mut checks.spacing, 60_000),
+            (&mut checks.threshold, 600_000),
+            (&mut checks.nudge_dedup, 3_600_000),
+            (&mut checks.poller_dedup, 3_600_000),
+        ] {
+            if *setting == 0 {
+                *setting = usual;
+            }
         }
         play
     }
@@ -81,6 +90,7 @@ impl Play {
                 continue;
             }
             let mut watch = self.watch.take().unwrap_or_else(|| self.start());
+            self.sim.checks.poll = self.poll;
             let ran = catch_unwind(AssertUnwindSafe(|| match self.mode {
                 Mode::Daemon => self.daemon(&mut watch, end),
                 Mode::Cron => self.once(&mut watch),
@@ -102,6 +112,7 @@ impl Play {
         self.sim.waited_for = None;
         self.sim.watched.clear();
         self.sim.checks.crashed();
+        self.sim.checks.live.disturbed(self.sim.clocks.truth + down);
         if self.on_disk()["parcel"]["handed_over"] == true {
             self.sim.checks.message_lost();
         }
@@ -145,20 +156,26 @@ impl Play {
                 Ok(state) => state,
                 Err(why) => {
                     sim.tell_history(format!("the state cannot be read: {why}"));
+                    sim.memory_lost();
                     State::spent(now)
                 }
             },
-            None if sim.restart_log.is_empty() => State::default(),
-            None => State::spent(now),
+            None if !sim.was_used() => State::default(),
+            None => {
+                sim.memory_lost();
+                State::spent(now)
+            }
         };
+        let ms = Duration::from_millis;
         let rules = Rules {
             limits: Limits {
-                spacing: Duration::from_millis(sim.checks.spacing),
-                ..Limits::default()
+                spacing: ms(sim.checks.spacing),
+                poller_dedup: ms(sim.checks.poller_dedup),
+                nudge_dedup: ms(sim.checks.nudge_dedup),
             },
-            threshold: Duration::from_secs(600),
-            poll: Duration::from_millis(self.poll),
-            pace: (self.mode == Mode::Daemon).then(|| Duration::from_millis(self.poll)),
+            threshold: ms(sim.checks.threshold),
+            poll: ms(self.poll),
+            pace: (self.mode == Mode::Daemon).then(|| ms(self.poll)),
             dry_run: sim.dry_run,
             wanted: sim.profiles.clone(),
             eyes: Life {
@@ -167,6 +184,8 @@ impl Play {
             },
         };
         let mut watch = Watch::new(state, rules);
+        let touched = sim.touched.map(|wall| sim.clocks.line_of_wall(wall));
+        watch.last_turn = touched.map(|touched| touched.min(now));
         if !sim.dry_run {
             telling::forget_handed_over(&mut watch.state, sim);
         }
@@ -179,8 +198,10 @@ impl Play {
         let sim = &mut self.sim;
         if sim.truth() >= self.next_turn {
             self.next_turn = sim.truth() + self.poll;
+            sim.checks.recount.turn_begins();
             turn::turn(watch, sim);
             follow(watch, sim);
+            sim.turn_complete();
             return true;
         }
         let mut look = false;
@@ -245,6 +266,7 @@ impl Play {
     fn once(&mut self, watch: &mut Watch) -> bool {
         let sim = &mut self.sim;
         self.next_turn = sim.truth() + self.poll;
+        sim.checks.recount.turn_begins();
         turn::turn(watch, sim);
         let stays = sim.now().plus(ONCE_STAYS);
         loop {
@@ -266,6 +288,7 @@ impl Play {
             sim.advance(rest.max(1));
             turn::between(watch, sim);
         }
+        sim.turn_complete();
         false
     }
 
@@ -293,6 +316,31 @@ impl Play {
             "{}\nto repeat: {repeat}",
             self.sim.checks.violations.join("\n")
         );
+    }
+}
+
+impl Sim {
+    /// A turn is over: the state file is touched, if there is one.
+    fn turn_complete(&mut self) {
+        if !self.dry_run && self.disk.is_some() && self.faults.unsaved <= self.truth() {
+            self.touched = Some(self.clocks.wall());
+        }
+        checks_live::turn_over(self);
+    }
+
+    /// Every budget begins as spent.
+    fn memory_lost(&mut self) {
+        let now = self.clocks.truth;
+        self.checks.recount.lost(now);
+        self.checks.message_lost();
+        let longest = self.checks.nudge_dedup.max(self.checks.poller_dedup);
+        self.checks.live.disturbed(now + longest);
+    }
+
+    /// Something was done from this folder, as its logs say.
+    fn was_used(&self) -> bool {
+        let asked = |line: &str| line.contains(report::ASKED);
+        !self.restart_log.is_empty() || self.notes.iter().any(|(_, line)| asked(line))
     }
 }
 

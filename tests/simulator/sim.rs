@@ -5,13 +5,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use agent_deck_watchdog::model::{Level, Profile, Restarted, SessionId};
+use agent_deck_watchdog::model::{Delivery, Level, Profile, Restarted, SessionId};
 use agent_deck_watchdog::world::{Channel, Sent};
 
+use crate::bots::PollerProcess;
 use crate::checks::Checks;
 use crate::clock::Clocks;
 use crate::deck::{Agent, Row, Terminal};
 use crate::faults::Faults;
+use crate::sending::Typed;
 
 /// Number of the tmux server that is not ours.
 pub const OTHER_SERVER: u32 = 7;
@@ -37,7 +39,7 @@ pub enum Hint {
 pub struct Call {
     /// True time.
     pub at: u64,
-    /// `profile list`, `list`, `show`, `pane` or `restart`.
+    /// `list`, `show`, `pane`, `restart`, `send`, `ps` or `config`.
     pub verb: &'static str,
     /// Of what; the profile for a list.
     pub of: String,
@@ -77,8 +79,13 @@ pub struct Sim {
     pub commands: Vec<Command>,
     /// Answers of our own restarts that have ended.
     pub answers: BTreeMap<u32, Restarted>,
-    /// Our own restart that is waited for.
+    /// The same of our own messages.
+    pub deliveries: BTreeMap<u32, Delivery>,
+    /// Our own command that is waited for.
     pub waited_for: Option<u32>,
+    /// What our messages did.
+    pub typed: Vec<Typed>,
+    pub pollers: Vec<PollerProcess>,
     pub files: FlagFiles,
     pub faults: Faults,
     pub checks: Checks,
@@ -93,6 +100,8 @@ pub struct Sim {
     pub saves: u64,
     /// How far the wall clock was off at the last save.
     pub saved_step: i64,
+    /// Wall time at which the state file was last written or touched.
+    pub touched: Option<u64>,
     /// The disk is never full.
     pub disk_is_good: bool,
     /// The run ends at this save: before it is written, or after.
@@ -134,7 +143,10 @@ impl Sim {
             ui: None,
             commands: Vec::new(),
             answers: BTreeMap::new(),
+            deliveries: BTreeMap::new(),
             waited_for: None,
+            typed: Vec::new(),
+            pollers: Vec::new(),
             files: FlagFiles::default(),
             faults: Faults::default(),
             checks: Checks::default(),
@@ -145,6 +157,7 @@ impl Sim {
             durable_disk: None,
             saves: 0,
             saved_step: 0,
+            touched: None,
             disk_is_good: false,
             crash_at: None,
             channel: Channel::Script,
@@ -261,6 +274,8 @@ impl Sim {
         self.schedule.clear();
         self.commands.clear();
         self.answers.clear();
+        self.deliveries.clear();
+        self.pollers.clear();
         self.ui = None;
         self.telling = false;
         let truth = self.truth();
@@ -290,12 +305,23 @@ impl Sim {
     /// The machine sleeps: time passes and nothing happens.
     pub fn sleep(&mut self, ms: u64) {
         self.tell_history(format!("the machine sleeps for {} s", ms / 1000));
+        self.checks.live.disturbed(self.clocks.truth + ms);
         self.clocks.truth += ms;
         let later = std::mem::take(&mut self.schedule);
         self.schedule = later
             .into_iter()
             .map(|((at, n), deed)| ((at + ms, n), deed))
             .collect();
+    }
+
+    /// The wall clock steps. What lies ahead of it says nothing until it has
+    /// come up, and is news then.
+    pub fn steps(&mut self, ms: i64) {
+        self.clocks.step += ms;
+        self.tell_history(format!("the wall clock steps by {} s", ms / 1000));
+        let ahead = if ms < 0 { ms.unsigned_abs() } else { 0 };
+        let until = self.clocks.truth + ahead;
+        self.checks.live.disturbed(until);
     }
 
     /// A number for a new process.
@@ -331,6 +357,7 @@ impl Sim {
             Terminal::Gone
         };
         self.tell_history(format!("agent {} of {id} ends", agent.pid));
+        self.agent_over(id, agent.pid);
         self.process_ended(agent.pid);
     }
 
@@ -357,6 +384,7 @@ impl Sim {
         let row = self.row(id);
         row.lingering.retain(|agent| agent.pid != pid);
         row.agent_changed = truth;
+        self.agent_over(id, pid);
         self.process_ended(pid);
     }
 

@@ -8,16 +8,17 @@ use std::panic::resume_unwind;
 use agent_deck_watchdog::clock::Time;
 use agent_deck_watchdog::guard::{NudgePermit, Permit};
 use agent_deck_watchdog::model::{
-    AgentSays, Declared, Delivery, Flags, HookRecord, Level, NoAnswer, Pane, Pause, Pollers,
-    Process, ProcessMark, Profile, Restarted, Scope, Screen, Session, SessionId, Shown, Sight,
-    Telegram, Traces,
+    AgentSays, Delivery, Flags, HookRecord, Level, NoAnswer, Pane, Pause, Pollers, Process,
+    ProcessMark, Profile, Restarted, Scope, Screen, Session, SessionId, Shown, Sight, Telegram,
+    Traces,
 };
 use agent_deck_watchdog::state::State;
 use agent_deck_watchdog::world::{Channel, Ran, Record, Sent, World};
 
-use crate::checks;
-use crate::deck::Row;
+use crate::bots::{PS_DEADLINE, PS_MS};
+use crate::deck::{Row, Terminal};
 use crate::sim::{Call, Sim};
+use crate::{checks, checks_nudge, checks_poller};
 
 /// Milliseconds that agent-deck's commands take (contract 14.1), and ours.
 const LIST_MS: u64 = 120;
@@ -30,6 +31,14 @@ const SEND_MS: u64 = 1500;
 const LIST_DEADLINE: u64 = 30_000;
 const READ_DEADLINE: u64 = 15_000;
 const RESTART_DEADLINE: u64 = 180_000;
+const SEND_DEADLINE: u64 = 60_000;
+
+fn mark(pid: u32) -> ProcessMark {
+    ProcessMark {
+        pid,
+        ticks: u64::from(pid),
+    }
+}
 
 /// Thrown where the run is to end at once.
 pub struct Crash;
@@ -60,7 +69,13 @@ impl Sim {
             title: row.title.clone(),
             group: row.group.clone(),
             tool: row.tool().to_owned(),
-            command: "claude".to_owned(),
+            command: row.command.to_owned(),
+            parent: row.parent.clone(),
+            telegram: row
+                .bot
+                .as_ref()
+                .filter(|bot| bot.channel)
+                .map(|_| "plugin:telegram@claude-plugins-official".to_owned()),
             status: row.status(),
             substate: row.printed_substate(),
             tmux_session: row.tmux_name.clone(),
@@ -74,6 +89,79 @@ impl Sim {
     fn known(&mut self, profile: &Profile, id: &SessionId) -> Result<&mut Row, NoAnswer> {
         let here = |row: &&mut Row| row.id == *id && row.profile == *profile && !row.removed;
         self.rows.iter_mut().find(here).ok_or(NoAnswer::NotFound)
+    }
+
+    /// What a pane shows at the moment it is asked for.
+    fn look_at(&mut self, profile: &Profile, id: &SessionId) -> Result<Pane, NoAnswer> {
+        let asked = self.truth();
+        let fault = self.faults.of_pane(id, asked);
+        if let Some((ms, answer)) = fault.map(|fault| fault.answer(READ_DEADLINE)) {
+            self.advance(ms);
+            if let Some(why) = answer {
+                return Err(why);
+            }
+        }
+        let row = self.known(profile, id)?;
+        let lives = matches!(row.terminal, Terminal::Stands(_));
+        let front = row.front.clone();
+        let seen = row.screen().map(|changes| {
+            let content = if lives { front.content } else { 0 };
+            (changes, content)
+        });
+        let takes = self.faults.pane_takes(PANE_MS, asked);
+        self.advance(takes);
+        let Some((changes, content)) = seen else {
+            return Ok(Pane::Gone);
+        };
+        let look = checks_nudge::Look {
+            asked,
+            answered: self.clocks.truth,
+            stand: front.stand,
+            background: front.background,
+            content,
+        };
+        self.checks.seen.panes.insert(id.clone(), look);
+        let digest = |of: [u64; 2]| {
+            let mut digest = [0; 32];
+            digest[..8].copy_from_slice(&of[0].to_le_bytes());
+            digest[8..16].copy_from_slice(&of[1].to_le_bytes());
+            digest
+        };
+        Ok(Pane::Stands(Screen {
+            raw: digest([changes, content]),
+            content: digest([0, content]),
+            claude: front.stand,
+            other: front.of_other_tool(),
+            decision: front.decides(),
+            asks: if front.decides() { "a permission" } else { "" },
+            background: front.background,
+        }))
+    }
+
+    /// What opens right after a look, if something does.
+    fn trap(&mut self, id: &SessionId) {
+        let child = self.checks.recount.child(id);
+        let waited = child.map_or(0, |child| child.waited(self.clocks.truth));
+        let owns = self
+            .rows
+            .iter()
+            .any(|row| row.id == *id && row.bot.is_some());
+        if waited <= self.checks.threshold && !owns {
+            return;
+        }
+        let Some(row) = self.rows.iter_mut().find(|row| row.id == *id) else {
+            return;
+        };
+        match &mut row.front.trap {
+            None => {}
+            Some((0, ms, stand)) => {
+                let (ms, stand) = (*ms, *stand);
+                row.front.trap = None;
+                let id = id.clone();
+                self.after(ms, move |sim| sim.stands(&id, Some(stand)));
+            }
+            Some((more, ..)) => *more -= 1,
+        }
     }
 
     /// The run ends here, if this is where it has to.
@@ -121,6 +209,10 @@ impl World for Sim {
             .collect();
         self.advance(LIST_MS);
         self.checks.listed(profile, Some(asked));
+        if !rows.is_empty() {
+            let (poll, now) = (self.checks.poll, self.clocks.truth);
+            self.checks.recount.listed(profile, &rows, poll, now);
+        }
         Ok(rows)
     }
 
@@ -138,7 +230,7 @@ impl World for Sim {
             status: row.status(),
             substate: row.printed_substate(),
             tool: row.tool().to_owned(),
-            command: "claude".to_owned(),
+            command: row.command.to_owned(),
             tmux_session: row.tmux_name.clone(),
             agent_session: row.agent_session.clone(),
             auth_hold: row.auth_hold,
@@ -150,28 +242,30 @@ impl World for Sim {
 
     fn pane(&mut self, profile: &Profile, id: &SessionId) -> Result<Pane, NoAnswer> {
         self.call("pane", id.as_str());
-        self.fault_of_show(id, PANE_MS)?;
-        let changes = self.known(profile, id)?.screen();
-        Ok(changes.map_or(Pane::Gone, |changes| {
-            let mut raw = [0; 32];
-            raw[..8].copy_from_slice(&changes.to_le_bytes());
-            Pane::Stands(Screen {
-                raw,
-                content: raw,
-                claude: None,
-                other: None,
-                decision: false,
-                asks: "",
-                background: false,
-            })
-        }))
+        let answer = self.look_at(profile, id);
+        let content = match &answer {
+            Ok(Pane::Stands(_)) => self.checks.seen.panes.get(id).map(|look| look.content),
+            Ok(Pane::Gone) | Err(_) => {
+                self.checks.seen.panes.remove(id);
+                None
+            }
+        };
+        let mut commands = self.commands.iter();
+        let on_its_way = commands.any(|c| c.ours && c.verb == "send" && c.id == *id);
+        let now = self.clocks.truth;
+        self.checks.recount.read(id, content, on_its_way, now);
+        checks_nudge::reads_are_bounded(self, id);
+        self.trap(id);
+        answer
     }
 
     fn processes(&mut self, scope: Scope) -> Sight {
         let sight = self.sight(scope);
-        if scope == Scope::All {
-            let truth = self.truth();
-            self.checks.looked(truth, matches!(sight, Sight::Blind(_)));
+        let truth = self.truth();
+        let blind = matches!(sight, Sight::Blind(_));
+        match scope {
+            Scope::All => self.checks.looked(truth, blind),
+            Scope::Panes => self.checks.panes_blind = blind,
         }
         self.advance(LOOK_MS);
         sight
@@ -196,32 +290,73 @@ impl World for Sim {
     }
 
     fn begin_send(&mut self, permit: NudgePermit) -> Result<ProcessMark, String> {
-        Err(format!("no message to {} is played yet", permit.id()))
+        let (profile, id) = (permit.profile().clone(), permit.id().clone());
+        checks_nudge::send_begins(self, &profile, &id);
+        self.advance(1);
+        if self.faults.no_start > self.truth() {
+            return Err("no such file".to_owned());
+        }
+        self.call("send", id.as_str());
+        self.checks.recount.begun(&id, &profile, self.clocks.truth);
+        let pid = self.send(&id, true);
+        self.waited_for = Some(pid);
+        Ok(mark(pid))
     }
 
     fn finish_send(&mut self) -> Ran<Delivery> {
-        Ran::Ended(Delivery::Unknown("nothing was begun".to_owned()))
+        let Some(pid) = self.waited_for.take() else {
+            return Ran::Ended(Delivery::Unknown("nothing was begun".to_owned()));
+        };
+        let command = self.commands.iter().find(|command| command.pid == pid);
+        let id = command.map(|command| command.id.clone());
+        let end = self.truth() + SEND_DEADLINE;
+        while self.truth() < end {
+            self.advance(50);
+            if let Some(answer) = self.deliveries.remove(&pid) {
+                self.tell_history(format!("it answers {answer:?}"));
+                if let Some(id) = id {
+                    let now = self.clocks.truth;
+                    self.checks.recount.answered(&id, &answer, now);
+                }
+                return Ran::Ended(answer);
+            }
+        }
+        self.tell_history("it goes on".to_owned());
+        Ran::StillRunning
     }
 
     fn pollers(&mut self) -> Result<Pollers, String> {
-        Ok(Pollers::default())
+        self.call("ps", "");
+        let truth = self.truth();
+        let seen = match self.faults.ps.filter(|(_, until)| *until > truth) {
+            Some((fault, _)) => {
+                let (ms, _) = fault.answer(PS_DEADLINE);
+                self.advance(ms);
+                Err(format!("ps: {fault:?}"))
+            }
+            None => Ok(self.seen_pollers()),
+        };
+        checks_poller::looked(self, seen.is_ok());
+        self.advance(PS_MS);
+        seen
     }
 
-    fn telegram(&mut self, _row: &Session, _agent: Option<&Process>) -> Telegram {
-        Telegram {
-            declared: Declared::Nothing,
-            environment: None,
-            default: "/home/u/.claude/channels/telegram".into(),
-            token: None,
-        }
+    fn telegram(&mut self, row: &Session, agent: Option<&Process>) -> Telegram {
+        self.call("config", row.id.as_str());
+        self.telegram_of(row, agent)
     }
 
     fn poller_advice(&mut self, _row: &Session, _agent: Option<&Process>) -> String {
-        String::new()
+        "Check the plugin".to_owned()
     }
 
-    fn agent_says(&mut self, _agent: &Process) -> Option<AgentSays> {
-        None
+    fn agent_says(&mut self, agent: &Process) -> Option<AgentSays> {
+        let truth = self.truth();
+        let of = |row: &&Row| row.agent.is_some_and(|known| known.pid == agent.pid);
+        let row = self.rows.iter().find(of)?;
+        let says = row.says;
+        self.checks.seen.says.insert(row.id.clone(), (says, truth));
+        says
     }
 
     fn flags(&mut self) -> Flags {
@@ -268,13 +403,11 @@ impl World for Sim {
         let (profile, id) = (permit.profile().clone(), permit.id().clone());
         self.call("restart", id.as_str());
         checks::restart_begins(self, &profile, &id);
+        let deaf = checks::is_for_poller(self);
         let pid = self.restart(&id, true);
         self.waited_for = Some(pid);
-        self.checks.began(self.clocks.truth, &id, pid);
-        Ok(ProcessMark {
-            pid,
-            ticks: u64::from(pid),
-        })
+        self.checks.began(self.clocks.truth, &id, pid, deaf);
+        Ok(mark(pid))
     }
 
     fn finish_restart(&mut self) -> Ran<Restarted> {
@@ -313,6 +446,7 @@ impl World for Sim {
         self.disk = Some(bytes);
         self.checks.saved();
         self.saved_step = self.clocks.step;
+        self.touched = Some(self.clocks.wall());
         self.crash_if(true);
         Ok(())
     }

@@ -16,6 +16,13 @@ pub fn pane_process<'a>(table: &'a [Process], id: &SessionId) -> Option<&'a Proc
     pane_processes(table, id).min_by_key(|p| (is_shell(&p.name), p.started))
 }
 
+/// All processes in the session's terminals.
+pub fn pane_pids(table: &[Process], id: &SessionId) -> Vec<u32> {
+    pane_processes(table, id)
+        .map(|process| process.pid)
+        .collect()
+}
+
 fn pane_processes<'a>(table: &'a [Process], id: &SessionId) -> impl Iterator<Item = &'a Process> {
     let id = id.clone();
     table

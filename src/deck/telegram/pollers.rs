@@ -13,9 +13,9 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use super::cursor::{Cursor, among, number};
-use super::normalised;
 use super::shell::VARIABLE;
 use super::words::is_name;
+use super::{default_folder, normalised};
 use crate::model::Poller;
 
 /// Arguments of `ps` for everybody's processes: number, parent, user, state,
@@ -220,12 +220,26 @@ fn in_proc(proc: &Path, pid: u32) -> Result<StateDir, String> {
             Ok(_) | Err(_) => Ok(StateDir::Gone),
         };
     }
-    for variable in bytes.split(|&byte| byte == 0) {
-        if let Some(value) = value(variable) {
-            return Ok(StateDir::Set(OsStr::from_bytes(value).to_owned()));
-        }
+    let value_of = |name: &str| {
+        let mut variables = bytes.split(|&byte| byte == 0);
+        variables.find_map(|variable| variable.strip_prefix(name.as_bytes())?.strip_prefix(b"="))
+    };
+    if let Some(value) = value_of(VARIABLE) {
+        return Ok(StateDir::Set(OsStr::from_bytes(value).to_owned()));
     }
-    Ok(StateDir::Unset)
+    // Where it is not set the plugin goes by its own environment.
+    let path = |name| {
+        value_of(name)
+            .filter(|v| !v.is_empty())
+            .map(|v| Path::new(OsStr::from_bytes(v)))
+    };
+    let config = path("CLAUDE_CONFIG_DIR").map(Path::to_owned);
+    Ok(
+        match config.or_else(|| Some(path("HOME")?.join(".claude"))) {
+            Some(config) => StateDir::Set(default_folder(&config).into_os_string()),
+            None => StateDir::Unset,
+        },
+    )
 }
 
 fn is_gone(error: &std::io::Error) -> bool {

@@ -4,15 +4,22 @@
 //! This file does not know the scenarios; it sets the stage for them.
 
 mod alive;
+mod all_three;
 mod dead;
 mod guard;
 mod limits;
 mod memory;
+mod nudges;
 mod outcomes;
+mod patrol;
+mod poller;
+mod poller_results;
+mod prompts;
 mod telling;
 
-use agent_deck_watchdog::model::{Restarted, SessionId};
+use agent_deck_watchdog::model::{Restarted, SessionId, Silence};
 
+use crate::bots::Bot;
 use crate::clock::START;
 use crate::deck::{Answer, Row};
 use crate::run::{Mode, Play};
@@ -20,6 +27,11 @@ use crate::sim::Sim;
 
 pub const HOUR: u64 = 3600;
 pub const DAY: u64 = 24 * HOUR;
+
+/// That id.
+pub fn id_of(text: &str) -> SessionId {
+    SessionId::parse(text).unwrap()
+}
 
 /// A stage: polls each 5 s, 60 s between restarts, a chat to tell.
 pub struct Stage {
@@ -60,6 +72,40 @@ impl Stage {
         id
     }
 
+    /// A child of some parent that waits at a free composer, as of now.
+    pub fn child(&mut self, title: &str) -> SessionId {
+        let id = self.session(title);
+        self.row(&id).parent = "0a0a0a0a-1755900000".to_owned();
+        id
+    }
+
+    /// The same, and something else stands on its screen.
+    pub fn child_at(&mut self, title: &str, stand: Silence) -> SessionId {
+        let id = self.child(title);
+        self.row(&id).front.stand = Some(stand);
+        id
+    }
+
+    /// An owner of a bot with a folder of its own, and its poller.
+    pub fn owner(&mut self, title: &str, folder: &str) -> SessionId {
+        let id = self.session(title);
+        self.row(&id).bot = Some(Bot::at(folder));
+        self.sim().poller_starts(&id);
+        id
+    }
+
+    pub fn bot(&mut self, id: &SessionId) -> &mut Bot {
+        self.row(id).bot.as_mut().unwrap()
+    }
+
+    /// The same, its poller gone since now, and the plugin broken.
+    pub fn deaf(&mut self, title: &str, folder: &str) -> SessionId {
+        let id = self.owner(title, folder);
+        self.bot(&id).starts = None;
+        self.sim().pollers_end(&id);
+        id
+    }
+
     pub fn row(&mut self, id: &SessionId) -> &mut Row {
         self.play.sim.row(id)
     }
@@ -81,11 +127,49 @@ impl Stage {
 
     /// Every restart of the ledger: whole seconds since the start, and the id.
     pub fn restarts(&self) -> Vec<(u64, String)> {
+        self.calls("restart")
+    }
+
+    /// Every call of that kind.
+    pub fn calls(&self, verb: &str) -> Vec<(u64, String)> {
         let ledger = self.play.sim.ledger.iter();
         ledger
-            .filter(|call| call.verb == "restart")
+            .filter(|call| call.verb == verb)
             .map(|call| ((call.at - START) / 1000, call.of.clone()))
             .collect()
+    }
+
+    /// Seconds since the start at which this one was written to.
+    pub fn sends(&self, id: &SessionId) -> Vec<u64> {
+        let all = self.calls("send").into_iter();
+        all.filter(|(_, of)| of == id.as_str())
+            .map(|(at, _)| at)
+            .collect()
+    }
+
+    /// What is remembered of a child.
+    pub fn remembered_child(&self, id: &SessionId) -> serde_json::Value {
+        let on_disk = self.play.on_disk();
+        let children = on_disk["children"].as_array().cloned().unwrap_or_default();
+        let mut children = children.into_iter();
+        children
+            .find(|child| child["id"] == id.as_str())
+            .unwrap_or_default()
+    }
+
+    /// Lines of `restart.log` that have this event.
+    pub fn restart_lines(&self, event: &str) -> Vec<serde_json::Map<String, serde_json::Value>> {
+        let log = self.play.sim.restart_log.iter();
+        log.filter(|line| line["event"] == event).cloned().collect()
+    }
+
+    /// Messages at about these seconds: not before, and at most a poll later.
+    pub fn asked_at(&self, id: &SessionId, seconds: &[u64]) {
+        let times = self.sends(id);
+        let fits = |(at, wanted): (&u64, &u64)| (*wanted..=wanted + 6).contains(at);
+        let all = times.len() == seconds.len() && times.iter().zip(seconds).all(fits);
+        let log = self.log();
+        assert!(all, "asked at {times:?}, expected about {seconds:?}\n{log}");
     }
 
     /// Seconds since the start at which this one was restarted.
