@@ -150,7 +150,8 @@ fn stops_waiting(watch: &mut Watch, child: &Child, all: bool, now: Time) {
     if all {
         let text = format!("{} ({subject}) is at work again, or gone", child.title);
         telling::resolve(&mut watch.state, Kind::Unanswered, subject, &text, now);
-        telling::close(&mut watch.state, Kind::Misfire, subject);
+        let text = format!("{} ({subject}) may be asked again", child.title);
+        telling::resolve(&mut watch.state, Kind::Misfire, subject, &text, now);
     }
 }
 

@@ -199,7 +199,10 @@ const SCENARIOS: &[(&str, Place)] = &[
     ("state-dir-from-env-file", Tested("poller_doubts")),
     ("poller-restart-obeys-the-guards", Tested("pollers")),
     ("poller-never-starts", Partly("pollers", 5)),
-    ("process-without-reception", Waits(4)),
+    (
+        "process-without-reception",
+        Tested("simulator/scenarios/poller_results"),
+    ),
     ("two-conductors-one-token", Tested("poller_doubts")),
     ("old-poller-survives", Tested("poller_doubts")),
     ("restart-did-not-help", Tested("pollers")),
@@ -425,7 +428,7 @@ fn what_waits_has_no_test_yet_and_waits_for_an_issue_to_come() {
         assert!(
             place
                 .waits_for()
-                .is_none_or(|issue| (4..=8).contains(&issue)),
+                .is_none_or(|issue| (5..=8).contains(&issue)),
             "{scenario}"
         );
     }

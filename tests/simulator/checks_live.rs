@@ -167,6 +167,8 @@ fn is_deaf(sim: &Sim, row: &Row, rows: &[Row]) -> bool {
     let checks = &sim.checks;
     bot.is_owned(&row.title, true)
         && rivals.count() == 0
+        // Nobody looks into a sandbox.
+        && !row.sandboxed
         && checks::is_critical(sim, row)
         && sim.fitting(row, true).is_empty()
         && matches!(row.word, Status::Waiting | Status::Idle)

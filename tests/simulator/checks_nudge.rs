@@ -43,6 +43,8 @@ pub struct Seen {
     pub says: BTreeMap<SessionId, (Option<AgentSays>, u64)>,
     /// Dialogs and drafts that opened between the look and the typing.
     pub opened_after: Vec<SessionId>,
+    /// When the look was asked for that permitted the last message.
+    permitted: BTreeMap<SessionId, u64>,
     reads: BTreeMap<SessionId, Vec<u64>>,
 }
 
@@ -61,6 +63,8 @@ pub fn send_begins(sim: &mut Sim, profile: &Profile, id: &SessionId) {
     for what in what {
         broken(sim, &format!("sends to {id} ({}): {what}", row.title));
     }
+    let look = sim.checks.seen.panes.get(id).map_or(0, |look| look.asked);
+    sim.checks.seen.permitted.insert(id.clone(), look);
 }
 
 /// Who must not be written to.
@@ -185,7 +189,7 @@ pub fn is_typed(sim: &mut Sim, id: &SessionId, stood: Option<Silence>) {
     if row.command != "claude" && row.front.of_other_tool().is_none() {
         return;
     }
-    let looked = sim.checks.seen.panes.get(id).map_or(0, |look| look.asked);
+    let looked = sim.checks.seen.permitted.get(id).copied().unwrap_or(0);
     if row.front.since <= looked {
         let text = format!(
             "types into {} of {id}, which stood there at the look",

@@ -50,6 +50,15 @@ impl PollerLooks {
             .map_or(0, |at| (at + distance).saturating_sub(now))
     }
 
+    /// The memory is lost: everybody has just been restarted for it.
+    pub fn lost(&mut self, now: u64) {
+        for looks in self.sessions.values_mut() {
+            looks.restarted = Some(now);
+            looks.fruitless = 1;
+            looks.absent = None;
+        }
+    }
+
     /// It did not happen after all.
     pub fn give_back(&mut self, id: &SessionId) {
         if let Some(looks) = self.sessions.get_mut(id) {
@@ -69,8 +78,9 @@ pub fn looked(sim: &mut Sim, seen: bool) {
     let now = sim.clocks.truth;
     let blind = sim.checks.panes_blind;
     let rows = sim.rows.clone();
-    let listed = |row: &Row| sim.checks.listed.get(&row.profile).map_or(0, |(at, _)| *at);
-    let there = |row: &Row| !row.removed || row.changed >= listed(row);
+    let listed = |row: &Row| sim.checks.recount.listed_at(&row.profile);
+    // A list takes its time.
+    let there = |row: &Row| !row.removed || row.changed + 1000 >= listed(row);
     if !rows.iter().any(|row| there(row) && may_own(row, blind)) {
         broken(sim, "looks for pollers, and nobody owns a bot");
     }

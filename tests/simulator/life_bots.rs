@@ -125,9 +125,12 @@ pub fn heal(sim: &mut Sim) {
     let truth = sim.truth();
     let ids: Vec<SessionId> = sim.rows.iter().map(|row| row.id.clone()).collect();
     for (number, id) in ids.into_iter().enumerate() {
-        let Some(bot) = sim.row(&id).bot.as_mut() else {
+        let row = sim.row(&id);
+        let Some(bot) = row.bot.as_mut() else {
             continue;
         };
+        // Nobody looks into a sandbox.
+        row.sandboxed = false;
         let healthy = Bot {
             changed: truth,
             ..Bot::at(&format!("bot{number}"))

@@ -32,6 +32,14 @@ pub fn born(chance: &mut Chance, row: &mut Row) {
         row.says = None;
     }
     row.mood = mood(chance);
+    row.front.trap = chance.percent(40).then(|| snare(chance));
+}
+
+/// What opens around the moment of a message.
+fn snare(chance: &mut Chance) -> (u32, u64, Silence) {
+    let stand = *chance.pick(&STANDS).unwrap_or(&Silence::Dialog);
+    let looks = chance.within(0, 1) as u32;
+    (looks, chance.within(1, 400), stand)
 }
 
 fn mood(chance: &mut Chance) -> Mood {
@@ -64,9 +72,9 @@ pub fn happens(chance: &mut Chance, sim: &mut Sim) {
     };
     let ms = chance.within(500, 15 * MINUTE);
     match chance.within(0, 99) {
-        0..=19 => sim.works(&id, ms),
-        20..=29 => opens(chance, sim, &id),
-        30..=44 => trap(chance, sim, &id),
+        0..=12 => sim.works(&id, ms),
+        13..=19 => opens(chance, sim, &id),
+        20..=44 => trap(chance, sim, &id),
         45..=49 => sim.moves(&id),
         50..=56 => flickers(chance, sim, &id),
         57..=66 => plan(chance, sim, &id),
@@ -123,10 +131,8 @@ fn closes(sim: &mut Sim, id: &SessionId) {
 
 /// Something opens right after one of the next looks of the watchdog.
 fn trap(chance: &mut Chance, sim: &mut Sim, id: &SessionId) {
-    let stand = *chance.pick(&STANDS).unwrap_or(&Silence::Dialog);
-    let after = chance.within(1, 900);
-    let looks = chance.within(0, 2);
-    sim.row(id).front.trap = Some((looks as u32, after, stand));
+    let snare = snare(chance);
+    sim.row(id).front.trap = Some(snare);
     let id = id.clone();
     let lasts = chance.within(20 * MINUTE, 60 * MINUTE);
     sim.after(lasts, move |sim| closes(sim, &id));

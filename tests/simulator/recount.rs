@@ -138,6 +138,11 @@ impl Recount {
         &mut children[at]
     }
 
+    /// When the list that a turn goes by was there.
+    pub fn listed_at(&self, profile: &Profile) -> u64 {
+        self.lists.get(profile).copied().unwrap_or(0)
+    }
+
     pub fn turn_begins(&mut self) {
         self.booked.clear();
         self.sends = 0;
@@ -153,7 +158,8 @@ impl Recount {
         self.booked.push(profile.clone());
         let before = self.lists.insert(profile.clone(), now);
         let gap = before.map_or(0, |before| now - before);
-        let slack = 5000;
+        // Where lists failed the time counts from the first one that did.
+        let slack = 2 * poll + 5000;
         if gap > GAP.max(3 * poll) + slack {
             self.gaps.insert(profile.clone(), now);
             for child in self.children.iter_mut().filter(|c| c.profile == *profile) {

@@ -332,6 +332,7 @@ impl Sim {
     fn memory_lost(&mut self) {
         let now = self.clocks.truth;
         self.checks.recount.lost(now);
+        self.checks.bots.lost(now);
         self.checks.message_lost();
         let longest = self.checks.nudge_dedup.max(self.checks.poller_dedup);
         self.checks.live.disturbed(now + longest);
