@@ -305,6 +305,10 @@ fn wait_for_next(watch: &mut Watch, machine: &mut Machine, begin: Time) {
             turn::between(watch, machine);
             follow_processes(watch, machine);
         }
+        if machine.end_waits() {
+            // A death is served before the next list.
+            continue;
+        }
         let now = machine.now();
         if now >= next || machine.leaving() {
             return;

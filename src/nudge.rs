@@ -70,6 +70,9 @@ pub fn ask<W: World>(watch: &mut Watch, world: &mut W, row: &Session, digest: &s
             Doubt::Later(why) => later(watch, world, row, &why),
         };
     }
+    if world.end_waits() {
+        return world.now().plus(poll);
+    }
     // A pause or hold that was put down a moment ago counts.
     watch.flags = world.flags();
     let now = world.now();
@@ -202,8 +205,11 @@ fn still_free<W: World>(world: &mut W, row: &Session, digest: &str) -> Result<()
     if let Some(why) = patrol::silence(row, &screen) {
         return Err(why);
     }
-    if world.leaving() || world.now().since(asked) > LOOK_AGE {
+    if world.now().since(asked) > LOOK_AGE {
         return Err("a look at its pane takes longer than 250 ms here");
+    }
+    if world.leaving() || world.end_waits() {
+        return Err("something else is more urgent");
     }
     Ok(())
 }

@@ -157,6 +157,10 @@ pub trait World {
     /// The outcome of the last [`World::tell`], once it has one.
     fn told(&mut self) -> Option<Sent>;
 
+    /// Whether the end of an agent was noticed and not served yet: what is not
+    /// urgent does not begin before that.
+    fn end_waits(&mut self) -> bool;
+
     /// Whether the watchdog is on its way out: nothing new may begin.
     fn leaving(&mut self) -> bool;
 }

@@ -77,6 +77,12 @@ impl Hints {
         }
     }
 
+    /// Whether the end of something is among them.
+    pub(super) fn has_end(&self) -> bool {
+        let end = |hint: &Hint| matches!(hint, Hint::Ended(_) | Hint::ServerEnded);
+        self.waiting.iter().any(end)
+    }
+
     pub(super) fn take(&mut self) -> Vec<Hint> {
         std::mem::take(&mut self.waiting)
     }
@@ -95,6 +101,10 @@ mod tests {
         }
         assert_eq!(hints.take(), [hook(1), Hint::Flags]);
         assert!(hints.take().is_empty());
+        assert!(!hints.has_end());
+        hints.note(Hint::Ended(SessionId::parse("a-1").unwrap()));
+        assert!(hints.has_end());
+        hints.take();
         hints.note(Hint::Terminate);
         (0..HINTS_MAX).for_each(|n| hints.note(hook(n)));
         hints.note(Hint::Hangup);

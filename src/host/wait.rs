@@ -105,6 +105,11 @@ impl Wait {
         self.hints.take()
     }
 
+    /// Whether the end of an agent or tmux server was noticed and not taken yet.
+    pub fn end_waits(&self) -> bool {
+        self.hints.has_end()
+    }
+
     /// Whether TERM or INT has ever come.
     pub fn terminating(&self) -> bool {
         self.signals.terminate.load(Ordering::SeqCst)

@@ -366,6 +366,10 @@ impl World for Machine {
         self.escalation.outcome()
     }
 
+    fn end_waits(&mut self) -> bool {
+        self.pulse.wait.end_waits()
+    }
+
     fn leaving(&mut self) -> bool {
         self.pulse.wait.terminating()
     }

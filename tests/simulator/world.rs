@@ -17,7 +17,7 @@ use agent_deck_watchdog::world::{Channel, Ran, Record, Sent, World};
 
 use crate::bots::{PS_DEADLINE, PS_MS};
 use crate::deck::{Row, Terminal};
-use crate::sim::{Call, Sim};
+use crate::sim::{Call, Hint, Sim};
 use crate::{checks, checks_nudge, checks_poller};
 
 /// Milliseconds that agent-deck's commands take (contract 14.1), and ours.
@@ -164,7 +164,6 @@ impl Sim {
         }
     }
 
-    /// The run ends here, if this is where it has to.
     fn crash_if(&mut self, after: bool) {
         if self.crash_at == Some((self.saves, after)) {
             self.crash_at = None;
@@ -488,6 +487,11 @@ impl World for Sim {
 
     fn told(&mut self) -> Option<Sent> {
         self.sent.take()
+    }
+
+    fn end_waits(&mut self) -> bool {
+        let end = |hint: &_| matches!(hint, Hint::Ended(_) | Hint::ServerEnded);
+        self.hints.iter().any(end)
     }
 
     fn leaving(&mut self) -> bool {
