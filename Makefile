@@ -50,14 +50,14 @@ demo: all
 	contrib/demo $(RELEASE) target/release/examples/standin
 
 test: cargo
-	$(CARGO) test --locked
+	$(run_tests)
 
 check: cargo
 	@$(call component,fmt,rustfmt)
 	@$(call component,clippy,clippy)
 	$(CARGO) fmt --check
 	$(CARGO) clippy --locked --all-targets -- -D warnings
-	$(CARGO) test --locked
+	$(run_tests)
 
 static: cargo
 	@if ! [ -d "$$(rustc --print sysroot)/lib/rustlib/$(STATIC_TARGET)/lib" ] && ! rustup target add '$(STATIC_TARGET)'; then \
@@ -146,6 +146,17 @@ cargo:
 	    echo 'make: no C linker (cc): apt-get install gcc, or xcode-select --install' >&2; \
 	    exit 1; \
 	fi
+
+# All tests, as `cargo test` runs them; but those of patience.rs, which do nothing but wait
+# for a minute, wait beside the others.
+TESTS := $(basename $(notdir $(wildcard tests/*.rs))) $(notdir $(patsubst %/main.rs,%,$(wildcard tests/*/main.rs)))
+define run_tests
+@mkdir -p target
+$(CARGO) test --locked --no-run
+@$(CARGO) test --locked --test patience >target/patience.log 2>&1 & patience=$$!; \
+    $(CARGO) test --locked --lib --bins $(addprefix --test ,$(filter-out patience,$(TESTS))); code=$$?; \
+    wait $$patience || code=1; cat target/patience.log; exit $$code
+endef
 
 # component(cargo command, rustup component)
 define component
