@@ -39,12 +39,8 @@ pub fn act<W: World>(
         watch.state.owner(row);
     }
     let verdict = guard::verdict(&watch.state, &watch.surroundings(), id, purpose, now);
-    let around = guard::Surroundings {
-        flags: &watch.flags,
-        limits: watch.rules.limits,
-        remembered: watch.remembered,
-    };
-    let permit = match guard::permit(&mut watch.state, &around, id, purpose, evidence, now) {
+    let (state, around) = watch.to_permit();
+    let permit = match guard::permit(state, &around, id, purpose, evidence, now) {
         Ok(permit) => permit,
         Err(verdict) => return refusal::by_guard(watch, world, row, purpose, &verdict),
     };
@@ -67,10 +63,7 @@ pub fn act<W: World>(
         Ok(mark) => {
             let now = world.now();
             begun(&mut watch.state, id, now);
-            if let Some(intent) = settle::running(watch, &row.profile) {
-                intent.process = Some(mark);
-                intent.since = now;
-            }
+            settle::started(watch, &row.profile, mark, now);
             telling::count_restart(&mut watch.state, id.as_str());
             save(watch, world, false);
             match world.finish_restart() {

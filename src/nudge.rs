@@ -85,12 +85,7 @@ pub fn ask<W: World>(watch: &mut Watch, world: &mut W, row: &Session, digest: &s
         note(world, row, &sentence);
         return now.plus(patrol::NOT_SOON);
     }
-    let (flags, state) = (&watch.flags, &mut watch.state);
-    let around = guard::Surroundings {
-        flags,
-        limits: watch.rules.limits,
-        remembered: watch.remembered,
-    };
+    let (state, around) = watch.to_permit();
     let Ok((permit, slot)) = guard::nudge_permit(state, &around, row, digest, now) else {
         return now.plus(poll);
     };
@@ -110,10 +105,7 @@ pub fn ask<W: World>(watch: &mut Watch, world: &mut W, row: &Session, digest: &s
             let now = world.now();
             watch.state.child(row).doubt_since = None;
             guard::nudge_begun(&mut watch.state, row, now);
-            if let Some(intent) = watch.state.profile(&row.profile).running.as_mut() {
-                intent.process = Some(mark);
-                intent.since = now;
-            }
+            settle::started(watch, &row.profile, mark, now);
             save(watch, world, false);
             match world.finish_send() {
                 Ran::Ended(delivery) => answered(watch, world, row, &delivery, slot),
@@ -216,7 +208,7 @@ fn still_free<W: World>(world: &mut W, row: &Session, digest: &str) -> Result<()
 
 /// Nothing was typed.
 fn give_back<W: World>(watch: &mut Watch, world: &mut W, row: &Session, slot: Slot) {
-    watch.state.profile(&row.profile).running = None;
+    settle::close(watch, &row.profile);
     guard::return_nudge(&mut watch.state, row, slot);
     save(watch, world, true);
 }
@@ -229,7 +221,7 @@ fn answered<W: World>(
     delivery: &Delivery,
     slot: Slot,
 ) {
-    watch.state.profile(&row.profile).running = None;
+    settle::close(watch, &row.profile);
     let now = world.now();
     let count = watch.state.child(row).nudges;
     let asked = format!("{}{count} of {})", report::ASKED, guard::NUDGES);

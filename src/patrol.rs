@@ -14,6 +14,7 @@ use crate::deck::processes::bare_shell;
 use crate::guard;
 use crate::model::{Level, Pane, Profile, Screen, Session, Sight, Status};
 use crate::nudge;
+use crate::remember::{FORGET, GONE};
 use crate::state::{Child, Memory, say};
 use crate::telling::{self, Kind};
 use crate::watch::{Reading, Watch};
@@ -27,10 +28,6 @@ const SENDS: u32 = 2;
 /// Between two looks longer than this, and longer than three times the usual
 /// distance, nobody looked (DESIGN 3.4).
 const GAP: Duration = Duration::from_secs(180);
-/// A child that good lists have lacked this long is gone (DESIGN 3.1).
-const GONE: Duration = Duration::from_secs(600);
-/// What was asked of a gone child is kept this long (DESIGN 3.1).
-const FORGET: Duration = Duration::from_secs(86_400);
 
 /// Kinds of episodes that are over when a child no longer waits.
 const WHILE_WAITING: [Kind; 2] = [Kind::Decision, Kind::CannotAsk];
@@ -169,8 +166,7 @@ pub fn next_due(watch: &Watch) -> Option<Time> {
 
 /// The row of a child that waits, in a list that is good.
 fn waiting_row<'a>(watch: &'a Watch, child: &Child) -> Option<&'a Session> {
-    let profile = watch.state.known_profile(&child.profile);
-    let listed = profile.is_none_or(|memory| memory.is_listed());
+    let listed = watch.state.is_listed(&child.profile);
     let row = watch.rows(&child.profile).iter().find(|r| r.id == child.id);
     row.filter(|_| listed && child.waits)
 }

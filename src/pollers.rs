@@ -17,6 +17,7 @@ use crate::guard::{self, Purpose, Rule};
 use crate::model::{
     Level, Pane, Pollers, Process, Profile, Scope, Session, Sight, Status, Telegram,
 };
+use crate::remember::{FORGET, GONE};
 use crate::state::say;
 use crate::telling::{self, Kind};
 use crate::watch::Watch;
@@ -27,10 +28,6 @@ mod tell;
 
 use tell::{hears, known, shared, tell_habits, tell_once, tell_others, too_long, unknown};
 
-/// An owner that good lists have lacked this long is gone (DESIGN 3.1).
-const GONE: Duration = Duration::from_secs(600);
-/// What was done for a gone owner is kept this long (DESIGN 3.1).
-const FORGET: Duration = Duration::from_secs(86_400);
 /// A look older than this is repeated before somebody is ended.
 const FRESH: Duration = Duration::from_secs(1);
 /// What took longer than this to look at may have changed meanwhile.
@@ -76,10 +73,7 @@ pub fn next_due(watch: &Watch) -> Option<Time> {
 
 /// Those whose list or environment says that they may own a bot, in good lists.
 fn candidates(watch: &Watch) -> impl Iterator<Item = (&Session, Option<&Process>)> {
-    let good = |row: &&Session| {
-        let profile = watch.state.known_profile(&row.profile);
-        profile.is_none_or(|memory| memory.is_listed())
-    };
+    let good = |row: &&Session| watch.state.is_listed(&row.profile);
     watch.all_rows().filter(good).filter_map(|row| {
         // Most rows own nothing: no process is looked for then.
         let agent = poller::may_own(row, None).then(|| agent_of(&watch.sight, row))?;
@@ -166,8 +160,7 @@ fn miss(watch: &mut Watch, owners: &[Owner], now: Time) {
             memory.missed_since = None;
             continue;
         }
-        let profile = watch.state.known_profile(&memory.profile);
-        if profile.is_some_and(|profile| !profile.is_listed()) {
+        if !watch.state.is_listed(&memory.profile) {
             continue;
         }
         poller::unknown(memory);
@@ -307,12 +300,11 @@ fn result<W: World>(watch: &mut Watch, world: &mut W, owner: &Owner, seen: &Seen
 fn deaf<W: World>(watch: &mut Watch, world: &mut W, owner: &Owner, folder: &PathBuf, look: &Look) {
     let row = &owner.row;
     let now = world.now();
-    let flaps = poller::flapping(watch.state.owner(row)).is_some();
-    if !is_critical(row, &watch.flags) && flaps {
-        // That is told already.
-        return;
-    }
     if !is_critical(row, &watch.flags) {
+        if poller::flapping(watch.state.owner(row)).is_some() {
+            // That is told already.
+            return;
+        }
         let text = format!(
             "nobody polls Telegram for {} ({}), and it is not critical: it is not restarted",
             owner.name(),

@@ -19,9 +19,9 @@ use crate::together;
 use crate::watch::Deck;
 
 /// A session that good lists have lacked this long is gone (DESIGN 3.1).
-const GONE: Duration = Duration::from_secs(600);
+pub const GONE: Duration = Duration::from_secs(600);
 /// Budgets of a gone session are kept this long (DESIGN 3.1).
-const FORGET: Duration = Duration::from_secs(86_400);
+pub const FORGET: Duration = Duration::from_secs(86_400);
 /// An empty list where sessions were known is believed after this (DESIGN 3.1).
 const EMPTY: Duration = Duration::from_secs(600);
 /// Lists in a row without a usable answer that are told (DESIGN 3.1).

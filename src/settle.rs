@@ -9,7 +9,7 @@ use crate::clock::{Time, spoken};
 use crate::deck::argv::{RESTART_DEADLINE, SEND_DEADLINE};
 use crate::deck::processes::deck_commands;
 use crate::guard::begun;
-use crate::model::{Level, Process, Profile, Restarted, Scope, SessionId, Sight};
+use crate::model::{Level, Process, ProcessMark, Profile, Restarted, Scope, SessionId, Sight};
 use crate::state::Intent;
 use crate::telling::{self, Kind};
 use crate::watch::Watch;
@@ -131,8 +131,16 @@ fn hang_text(watch: &Watch, intent: &Intent, now: Time) -> String {
 }
 
 /// The command that was begun in a profile and not yet seen to end.
-pub fn running<'a>(watch: &'a mut Watch, profile: &Profile) -> Option<&'a mut Intent> {
+fn running<'a>(watch: &'a mut Watch, profile: &Profile) -> Option<&'a mut Intent> {
     watch.state.profile(profile).running.as_mut()
+}
+
+/// It has begun as this process.
+pub fn started(watch: &mut Watch, profile: &Profile, mark: ProcessMark, now: Time) {
+    if let Some(intent) = running(watch, profile) {
+        intent.process = Some(mark);
+        intent.since = now;
+    }
 }
 
 /// It has ended.

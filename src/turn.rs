@@ -400,8 +400,7 @@ fn conditions(watch: &mut Watch, now: Time) {
     outcome::end_backoffs(&mut watch.state, now);
     let mut told = Vec::new();
     for (id, memory) in &watch.state.sessions {
-        let profile = watch.state.known_profile(&memory.profile);
-        let listed = memory.missing_since.is_none() && profile.is_none_or(|p| p.is_listed());
+        let listed = memory.missing_since.is_none() && watch.state.is_listed(&memory.profile);
         let dead = memory
             .dead_since
             .filter(|at| listed && now.since(*at) >= REFUSED_TOLD);

@@ -156,6 +156,16 @@ impl Watch {
         }
     }
 
+    /// The same beside a state in which a permit is paid for.
+    pub fn to_permit(&mut self) -> (&mut State, Surroundings<'_>) {
+        let around = Surroundings {
+            flags: &self.flags,
+            limits: self.rules.limits,
+            remembered: self.remembered,
+        };
+        (&mut self.state, around)
+    }
+
     /// From when on messages may go out. A run that has not written anything
     /// yet waits a minute: the next one would not know what this one has told,
     /// and a cron job on a full disk would tell it again each minute.

@@ -201,6 +201,12 @@ impl State {
         self.profiles.iter().find(|profile| profile.name == *name)
     }
 
+    /// Whether the last list of a profile was one that could be used.
+    pub fn is_listed(&self, name: &Profile) -> bool {
+        self.known_profile(name)
+            .is_none_or(|known| known.is_listed())
+    }
+
     /// The profile's memory, made when there is none yet.
     pub fn profile(&mut self, name: &Profile) -> &mut ProfileMemory {
         let known = self
