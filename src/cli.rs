@@ -1,16 +1,25 @@
-//! The command line: arguments in, a command out, and the help text.
+//! The command line: arguments in, a command out.
 //!
 //! This file does not know what a command does.
 
 use std::ffi::OsString;
+use std::time::Duration;
+
+use crate::clock::{Time, parse_span};
+
+mod help;
+
+pub use help::{COMMANDS, HELP, Rule};
 
 /// What was asked for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Command {
     /// Watch: the main job.
     Watch(Mode),
-    /// Print the help text.
-    Help,
+    /// One of the other commands, and whether to print JSON.
+    Ask(Ask, bool),
+    /// Print this help text.
+    Help(&'static str),
     /// Print name and version.
     Version,
 }
@@ -26,11 +35,79 @@ pub struct Mode {
     pub verbose: bool,
 }
 
+/// The commands beside the main job (DESIGN 2.1).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ask {
+    /// What is watched, what is held back and why.
+    Status {
+        /// Quiet sessions too.
+        all: bool,
+    },
+    /// Is everything set up?
+    Doctor {
+        /// Send a message to try the way.
+        send_test: bool,
+    },
+    /// Would it work for this session?
+    Rehearse(String),
+    /// What happened.
+    History {
+        /// From when on.
+        since: When,
+        /// Of this session alone.
+        session: Option<String>,
+    },
+    /// Why it did, or did not, act on this session.
+    Explain(String),
+    /// Forget the failures of this session.
+    Clear(String),
+    /// Treat it as critical.
+    Watch {
+        /// Id or title.
+        session: String,
+        /// No longer.
+        off: bool,
+    },
+    /// Leave it alone.
+    Hold {
+        /// Id or title.
+        session: String,
+        /// Until when.
+        until: Until,
+    },
+    /// Leave all alone.
+    Pause(Until),
+    /// A file of `contrib/`.
+    Print(String),
+}
+
+/// A moment, given as a span or as a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum When {
+    /// So long from now, or ago.
+    Span(Duration),
+    /// At this wall time.
+    At(Time),
+}
+
+/// Until when a flag counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Until {
+    /// Until it is taken away.
+    Open,
+    /// Until then.
+    Then(When),
+    /// It is taken away now.
+    Off,
+}
+
 /// How the program ends (DESIGN 2.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exit {
     /// Done.
     Done = 0,
+    /// Looked and found trouble.
+    Trouble = 1,
     /// Wrong use or a wrong setting.
     Usage = 2,
     /// Another instance runs.
@@ -42,53 +119,181 @@ pub enum Exit {
 /// What `--version` prints.
 pub const VERSION: &str = concat!("agent-deck-watchdog ", env!("CARGO_PKG_VERSION"));
 
-/// What `--help` prints.
-pub const HELP: &str = "\
-agent-deck-watchdog restarts critical agent-deck sessions that died or whose
-Telegram poller is gone, and asks children that wait unseen to report.
+/// `history` without `--since`: a night.
+const NIGHT: Duration = Duration::from_secs(12 * 3600);
 
-Usage: agent-deck-watchdog [--once] [--dry-run] [--verbose]
-
-  --once      one complete turn, then exit (for cron)
-  --dry-run   say what would be done, change nothing
-  --verbose   log each turn; on a terminal, show the log
-  --help      this text
-  --version   name and version
-
-Settings (environment): AGENT_DECK_ROOT, AGENT_DECK_BIN, AGENT_DECK_PROFILE,
-  MIN_GLOBAL_RESTART_INTERVAL_S, SAFETY_POLL_S, PROCESS_WATCH,
-  TELEGRAM_ESCALATION_CHAT_ID, POLLER_RESTART_DEDUP_S,
-  WAITING_PATROL_THRESHOLD_S, WAITING_PATROL_NUDGE_DEDUP_S.
-  See agent-deck-watchdog(1).
-Logs: $AGENT_DECK_ROOT/watchdog/, by default ~/.agent-deck/watchdog/.
-Exit: 0 done, 2 wrong use or setting, 4 another instance runs, 5 system error.
-";
+/// A command line, taken apart.
+struct Line {
+    rule: &'static Rule,
+    /// Options with their values.
+    options: Vec<(String, String)>,
+    /// The words behind the command's name.
+    words: Vec<String>,
+    help: bool,
+    version: bool,
+}
 
 /// Reads the arguments behind the program's name.
 ///
 /// # Errors
 /// A sentence that names the argument and what is allowed.
 pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Command, String> {
-    use lexopt::prelude::{Long, Short, Value};
-    let mut parser = lexopt::Parser::from_args(args);
-    let mut mode = Mode::default();
+    let mut line = Line {
+        rule: &COMMANDS[0],
+        options: Vec::new(),
+        words: Vec::new(),
+        help: false,
+        version: false,
+    };
+    take_apart(&mut line, lexopt::Parser::from_args(args))?;
     // Help and version win over everything that stands beside them.
-    let mut asked = None;
-    while let Some(argument) = parser.next().map_err(|e| usage(&e.to_string()))? {
-        match argument {
-            Long("once") => mode.once = true,
-            Long("dry-run") => mode.dry_run = true,
-            Long("verbose") => mode.verbose = true,
-            Short('h') | Long("help") => asked = asked.or(Some(Command::Help)),
-            Short('V') | Long("version") => asked = asked.or(Some(Command::Version)),
-            Short(_) | Long(_) | Value(_) => return Err(usage(&argument.unexpected().to_string())),
-        }
+    if line.help {
+        return Ok(Command::Help(line.rule.help));
     }
-    Ok(asked.unwrap_or(Command::Watch(mode)))
+    if line.version {
+        return Ok(Command::Version);
+    }
+    command(&line)
 }
 
-fn usage(problem: &str) -> String {
-    format!("{problem}; allowed are --once, --dry-run, --verbose, --help and --version")
+fn take_apart(line: &mut Line, mut parser: lexopt::Parser) -> Result<(), String> {
+    use lexopt::prelude::{Long, Short, Value};
+    loop {
+        let rule = line.rule;
+        let said = |problem: lexopt::Error| usage(rule, &problem.to_string());
+        let Some(argument) = parser.next().map_err(said)? else {
+            return Ok(());
+        };
+        match argument {
+            Short('h') | Long("help") => line.help = true,
+            Short('V') | Long("version") => line.version = true,
+            Long(name) => {
+                let known = |option: &&&str| option.trim_end_matches('=') == name;
+                let Some(option) = rule.options.iter().find(known) else {
+                    return Err(said(argument.unexpected()));
+                };
+                let mut value = OsString::new();
+                if option.ends_with('=') {
+                    value = parser.value().map_err(said)?;
+                }
+                let name = option.trim_end_matches('=').to_owned();
+                line.options.push((name, text(rule, value)?));
+            }
+            Short(_) => return Err(said(argument.unexpected())),
+            Value(word) => {
+                let word = text(rule, word)?;
+                if rule.name.is_empty() {
+                    line.rule = named(&word)?;
+                } else if line.words.len() < rule.words.1 {
+                    line.words.push(word);
+                } else {
+                    return Err(usage(rule, &format!("unexpected argument {word:?}")));
+                }
+            }
+        }
+    }
+}
+
+fn text(rule: &Rule, value: OsString) -> Result<String, String> {
+    let wrong = |value| usage(rule, &format!("{value:?} is not valid UTF-8"));
+    value.into_string().map_err(wrong)
+}
+
+fn named(word: &str) -> Result<&'static Rule, String> {
+    let known = COMMANDS.iter().find(|rule| rule.name == word);
+    known.ok_or_else(|| usage(&COMMANDS[0], &format!("there is no command {word:?}")))
+}
+
+/// The problem, and what is allowed instead.
+fn usage(rule: &Rule, problem: &str) -> String {
+    if rule.name.is_empty() {
+        let names: Vec<&str> = COMMANDS[1..].iter().map(|rule| rule.name).collect();
+        return format!(
+            "{problem}; allowed are --once, --dry-run, --verbose, --help, --version, and the \
+             commands {}",
+            names.join(", ")
+        );
+    }
+    let usage = rule.help.lines().next().unwrap_or_default();
+    format!("{problem}; {}", usage.replace("Usage:", "usage:"))
+}
+
+fn command(line: &Line) -> Result<Command, String> {
+    let rule = line.rule;
+    if line.words.len() < rule.words.0 {
+        let what = if rule.name == "print" {
+            "what"
+        } else {
+            "a session"
+        };
+        return Err(usage(rule, &format!("{} needs {what}", rule.name)));
+    }
+    let given = |name: &str| line.options.iter().any(|(option, _)| option == name);
+    let value = |name: &str| {
+        let mut found = line.options.iter().filter(|(option, _)| option == name);
+        found.next_back().map(|(_, value)| value.clone())
+    };
+    let word = |at: usize| line.words.get(at).cloned().unwrap_or_default();
+    let ask = match rule.name {
+        "" => {
+            return Ok(Command::Watch(Mode {
+                once: given("once"),
+                dry_run: given("dry-run"),
+                verbose: given("verbose"),
+            }));
+        }
+        "status" => Ask::Status { all: given("all") },
+        "doctor" => match value("rehearse") {
+            Some(session) => Ask::Rehearse(session),
+            None => Ask::Doctor {
+                send_test: given("send-test"),
+            },
+        },
+        "history" => Ask::History {
+            since: match value("since") {
+                Some(text) => when(rule, &text)?,
+                None => When::Span(NIGHT),
+            },
+            session: value("session"),
+        },
+        "explain" => Ask::Explain(word(0)),
+        "clear" => Ask::Clear(word(0)),
+        "watch" => Ask::Watch {
+            session: word(0),
+            off: match word(1).as_str() {
+                "" => false,
+                "off" => true,
+                other => return Err(usage(rule, &format!("{other:?} cannot be used"))),
+            },
+        },
+        "hold" => Ask::Hold {
+            session: word(0),
+            until: until(rule, &word(1))?,
+        },
+        "pause" => Ask::Pause(until(rule, &word(0))?),
+        _ => Ask::Print(word(0)),
+    };
+    Ok(Command::Ask(ask, given("json")))
+}
+
+fn until(rule: &Rule, word: &str) -> Result<Until, String> {
+    match word {
+        "" => Ok(Until::Open),
+        "off" => Ok(Until::Off),
+        other => Ok(Until::Then(when(rule, other)?)),
+    }
+}
+
+fn when(rule: &Rule, text: &str) -> Result<When, String> {
+    let span = parse_span(text).map(When::Span);
+    let found = span.or_else(|| Time::parse_stamp(text).map(When::At));
+    found.ok_or_else(|| {
+        let problem = format!(
+            "{text:?} cannot be used: a span such as 30m, 8h or 2d, or a time such as \
+             2026-11-30T22:00Z"
+        );
+        usage(rule, &problem)
+    })
 }
 
 #[cfg(test)]
@@ -114,28 +319,133 @@ mod tests {
             parsed(&["--verbose", "--dry-run", "--once"]),
             mode(true, true, true)
         );
-        assert_eq!(parsed(&["--once", "--help"]), Ok(Command::Help));
+        assert_eq!(parsed(&["--once", "--help"]), Ok(Command::Help(HELP)));
         assert_eq!(parsed(&["-V"]), Ok(Command::Version));
     }
 
     #[test]
-    fn what_is_not_allowed_is_named_with_what_is() {
-        for args in [
-            &["--onec"][..],
-            &["status"],
-            &["--once=1"],
-            &["-x"],
-            &["--once", "--", "x"],
+    fn each_command_is_read_with_what_stands_behind_it() {
+        let hour = When::Span(Duration::from_secs(3600));
+        let at = When::At(Time::parse_rfc3339("2026-11-30T22:00:00Z").unwrap());
+        let x = || "x".to_owned();
+        let night = When::Span(NIGHT);
+        for (args, ask, json) in [
+            ("status", Ask::Status { all: false }, false),
+            ("status --json --all", Ask::Status { all: true }, true),
+            ("doctor", Ask::Doctor { send_test: false }, false),
+            ("doctor --send-test", Ask::Doctor { send_test: true }, false),
+            ("doctor --rehearse x", Ask::Rehearse(x()), false),
+            (
+                "history",
+                Ask::History {
+                    since: night,
+                    session: None,
+                },
+                false,
+            ),
+            (
+                "history --since 1h --session=x --json",
+                Ask::History {
+                    since: hour,
+                    session: Some(x()),
+                },
+                true,
+            ),
+            (
+                "history --since=2026-11-30T22:00Z",
+                Ask::History {
+                    since: at,
+                    session: None,
+                },
+                false,
+            ),
+            ("explain x --json", Ask::Explain(x()), true),
+            ("clear x", Ask::Clear(x()), false),
+            (
+                "watch x",
+                Ask::Watch {
+                    session: x(),
+                    off: false,
+                },
+                false,
+            ),
+            (
+                "watch x off",
+                Ask::Watch {
+                    session: x(),
+                    off: true,
+                },
+                false,
+            ),
+            (
+                "hold x",
+                Ask::Hold {
+                    session: x(),
+                    until: Until::Open,
+                },
+                false,
+            ),
+            (
+                "hold x 1h",
+                Ask::Hold {
+                    session: x(),
+                    until: Until::Then(hour),
+                },
+                false,
+            ),
+            (
+                "hold x off",
+                Ask::Hold {
+                    session: x(),
+                    until: Until::Off,
+                },
+                false,
+            ),
+            ("pause", Ask::Pause(Until::Open), false),
+            (
+                "pause 2026-11-30T22:00Z",
+                Ask::Pause(Until::Then(at)),
+                false,
+            ),
+            ("pause off", Ask::Pause(Until::Off), false),
+            ("print man", Ask::Print("man".to_owned()), false),
         ] {
-            let error = parsed(args).unwrap_err();
-            assert!(error.contains("--once, --dry-run, --verbose"), "{error}");
+            let words: Vec<&str> = args.split(' ').collect();
+            assert_eq!(parsed(&words), Ok(Command::Ask(ask, json)), "{args}");
         }
-        assert!(parsed(&["--onec"]).unwrap_err().contains("--onec"));
     }
 
     #[test]
-    fn the_help_text_stays_short_and_within_80_columns() {
-        assert!(HELP.lines().count() < 20);
-        assert!(HELP.lines().all(|line| line.len() < 80));
+    fn each_command_has_its_own_help() {
+        for rule in &COMMANDS[1..] {
+            assert_eq!(parsed(&[rule.name, "--help"]), Ok(Command::Help(rule.help)));
+        }
+    }
+
+    #[test]
+    fn what_is_not_allowed_is_named_with_what_is() {
+        for (args, named, allowed) in [
+            ("--onec", "--onec", "--once, --dry-run, --verbose"),
+            ("statsu", "statsu", "status, doctor"),
+            ("--once=1", "1", "--once, --dry-run"),
+            ("-x", "-x", "--once, --dry-run"),
+            ("--json", "--json", "--once, --dry-run"),
+            ("status --once", "--once", "status [--all]"),
+            ("status x", "x", "status [--all]"),
+            ("explain", "a session", "explain <session>"),
+            ("explain a b", "b", "explain <session>"),
+            ("watch x on", "on", "watch <session> [off]"),
+            ("hold x 2x", "2x", "30m"),
+            ("pause 8", "8", "30m"),
+            ("history --since yesterday", "yesterday", "8h"),
+            ("history --since", "--since", "history [--since"),
+            ("print", "print needs", "print <what>"),
+        ] {
+            let words: Vec<&str> = args.split(' ').collect();
+            let error = parsed(&words).unwrap_err();
+            for part in [named, allowed] {
+                assert!(error.contains(part), "{args}: {error:?} lacks {part:?}");
+            }
+        }
     }
 }

@@ -79,6 +79,18 @@ impl Time {
     }
 }
 
+impl Time {
+    /// As [`Time::parse_rfc3339`]; the seconds may be left out, as in
+    /// `2026-11-30T22:00Z`.
+    pub fn parse_stamp(text: &str) -> Option<Time> {
+        let short = || {
+            let (minutes, zone) = text.split_at_checked(16)?;
+            Time::parse_rfc3339(&format!("{minutes}:00{zone}"))
+        };
+        Time::parse_rfc3339(text).or_else(short)
+    }
+}
+
 impl Stored for Time {
     // As an object, so that stamps can be told from other numbers.
     fn store(&self) -> Value {
@@ -110,6 +122,28 @@ pub fn each_stamp(value: &mut Value, change: &mut dyn FnMut(Time) -> Time) {
 }
 
 const DAY_MS: u64 = 86_400_000;
+
+/// A span as it is typed: `45s`, `30m`, `8h`, `2d`, and such one behind another
+/// (`1h30m`). `None` for anything else, and for nothing at all.
+pub fn parse_span(text: &str) -> Option<Duration> {
+    let (mut total, mut number) = (0u64, None::<u64>);
+    for byte in text.bytes() {
+        let unit = match byte {
+            b'0'..=b'9' => {
+                let so_far = number.unwrap_or(0).checked_mul(10)?;
+                number = Some(so_far.checked_add(u64::from(byte - b'0'))?);
+                continue;
+            }
+            b's' => 1,
+            b'm' => 60,
+            b'h' => 3600,
+            b'd' => 86_400,
+            _ => return None,
+        };
+        total = total.checked_add(number.take()?.checked_mul(unit)?)?;
+    }
+    (number.is_none() && total > 0).then(|| Duration::from_secs(total))
+}
 
 /// Whole milliseconds of a span.
 pub fn millis(span: Duration) -> u64 {
@@ -283,6 +317,35 @@ fn boot_id() -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn spans_are_read_as_they_are_typed() {
+        for (text, seconds) in [
+            ("45s", Some(45)),
+            ("30m", Some(1800)),
+            ("8h", Some(28_800)),
+            ("1h30m", Some(5400)),
+            ("2d", Some(172_800)),
+            ("", None),
+            ("8", None),
+            ("h", None),
+            ("0m", None),
+            ("1.5h", None),
+            ("-1h", None),
+            ("99999999999999999999h", None),
+        ] {
+            assert_eq!(parse_span(text), seconds.map(Duration::from_secs), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_stamp_may_lack_its_seconds() {
+        let at = Time::parse_rfc3339("2026-11-30T22:00:00Z");
+        for text in ["2026-11-30T22:00Z", "2026-12-01T00:00+02:00"] {
+            assert_eq!(Time::parse_stamp(text), at, "{text}");
+        }
+        assert_eq!(Time::parse_stamp("2026-11-30T22Z"), None);
+    }
 
     #[test]
     fn stamps_are_written_and_read_back() {

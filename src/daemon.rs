@@ -7,9 +7,8 @@ use std::time::Duration;
 
 use crate::capabilities::restart::{UI_CONFIRM, is_critical};
 use crate::cli::{Exit, Mode};
-use crate::clock::{Clock, Reading, Time, spoken};
+use crate::clock::{Clock, Time, spoken};
 use crate::config::{Settings, Wanted};
-use crate::guard::Limits;
 use crate::host::folder;
 use crate::host::lock::{self, Holder, Lock, NotTaken};
 use crate::host::logs::Logs;
@@ -18,11 +17,11 @@ use crate::host::wait::{Hint, Wait, Watched};
 use crate::machine::memory::{self, Found};
 use crate::machine::pulse::Pulse;
 use crate::machine::{Machine, eprintln_quietly};
-use crate::model::{Level, Profile, Sight};
+use crate::model::{Level, Sight};
 use crate::remember;
-use crate::state::{Life, State};
+use crate::state::State;
 use crate::telling::{self, Kind};
-use crate::watch::{Rules, Watch};
+use crate::watch::Watch;
 use crate::world::World;
 use crate::{saving, turn};
 
@@ -57,7 +56,7 @@ pub fn run(settings: Settings, mode: Mode) -> Exit {
         Found::Lost(state, why) => (state, Some(why)),
         Found::Refused(why) => return system(&why),
     };
-    let mut watch = Watch::new(state, rules(&machine));
+    let mut watch = Watch::new(state, machine.rules());
     watch.last_turn = memory::last_turn(&folder, &machine.clock);
     if let Some(why) = lost {
         memory_lost(&mut watch, &mut machine, &why);
@@ -133,33 +132,6 @@ fn holder(settings: &Settings, mode: Mode, clock: &Clock) -> Holder {
         poll_s: settings.poll.as_secs(),
         since: Time(clock.reading().wall).rfc3339(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
-    }
-}
-
-fn rules(machine: &Machine) -> Rules {
-    let Reading { boot_id, .. } = machine.clock.reading();
-    let tmux = std::env::var("TMUX_TMPDIR").unwrap_or_default();
-    let user = rustix::process::geteuid().as_raw();
-    let home = machine.settings.home.display();
-    let wanted = match &machine.settings.profiles {
-        Wanted::Named(named) => named.clone(),
-        Wanted::All => Profile::parse("all profiles").into_iter().collect(),
-    };
-    Rules {
-        wanted,
-        limits: Limits {
-            spacing: machine.settings.spacing,
-            poller_dedup: machine.settings.poller_dedup,
-            nudge_dedup: machine.settings.nudge_dedup,
-        },
-        threshold: machine.settings.threshold,
-        poll: machine.settings.poll,
-        pace: (!machine.mode.once).then_some(machine.settings.poll),
-        dry_run: machine.mode.dry_run,
-        eyes: Life {
-            boot_id,
-            eyes: format!("user {user}, HOME {home}, TMUX_TMPDIR {tmux:?}"),
-        },
     }
 }
 

@@ -4,7 +4,8 @@
 //!
 //! The house, from the door inwards; a room uses only rooms that come after it:
 //!
-//! - [`daemon`]: wait, turn, wait; [`machine`]: the real world
+//! - [`commands`]: what the user asks; [`daemon`]: wait, turn, wait;
+//!   [`machine`]: the real world
 //! - [`cli`], [`config`]: arguments and environment
 //! - [`turn`]: one turn on one page
 //! - [`pollers`], [`patrol`]: the second and the third capability in a turn
@@ -25,6 +26,7 @@ pub mod act;
 pub mod capabilities;
 pub mod cli;
 pub mod clock;
+pub mod commands;
 pub mod config;
 pub mod daemon;
 pub mod deck;

@@ -8,17 +8,18 @@ use no_unwind as _;
 
 use agent_deck_watchdog::cli::{self, Command, Exit};
 use agent_deck_watchdog::config::Settings;
-use agent_deck_watchdog::daemon;
 use agent_deck_watchdog::machine::{eprintln_quietly, println_quietly};
+use agent_deck_watchdog::{commands, daemon};
 
 fn main() -> ExitCode {
     let exit = match cli::parse(std::env::args_os().skip(1)) {
-        Ok(Command::Help) => print(cli::HELP.trim_end()),
+        Ok(Command::Help(text)) => print(text.trim_end()),
         Ok(Command::Version) => print(cli::VERSION),
         Ok(Command::Watch(mode)) => match Settings::read(&|name| std::env::var_os(name)) {
             Ok(settings) => daemon::run(settings, mode),
             Err(why) => usage(&why),
         },
+        Ok(Command::Ask(ask, json)) => commands::run(&ask, json, &|name| std::env::var_os(name)),
         Err(why) => usage(&why),
     };
     ExitCode::from(exit as u8)

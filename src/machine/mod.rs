@@ -6,21 +6,24 @@
 use std::path::PathBuf;
 
 use crate::cli::Mode;
-use crate::clock::{Clock, Time};
-use crate::config::Settings;
+use crate::clock::{Clock, Reading, Time};
+use crate::config::{Settings, Wanted};
 use crate::deck::answers::{self, ProfileRow};
 use crate::deck::argv::{self, LIST_DEADLINE, READ_DEADLINE, RESTART_DEADLINE, SEND_DEADLINE};
 use crate::deck::places::Roots;
 use crate::deck::{agent_file, database, hooks, processes};
-use crate::guard::{NudgePermit, Permit};
+use crate::guard::{Limits, NudgePermit, Permit};
 use crate::host::exec::{self, Running};
 use crate::host::logs::{Logs, escape};
+use crate::host::notify::Notify;
+use crate::host::wait::Wait;
 use crate::host::{flags, folder};
 use crate::model::{
     AgentSays, Delivery, Flags, Level, NoAnswer, Pane, Pollers, Process, ProcessMark, Profile,
     Restarted, Scope, Session, SessionId, Shown, Sight, Telegram, Traces,
 };
-use crate::state::State;
+use crate::state::{Life, State};
+use crate::watch::Rules;
 use crate::world::{Channel, Ran, Record, Sent, World};
 
 mod bin;
@@ -63,7 +66,12 @@ pub struct Machine {
     escalation: Escalation,
     /// A list was answered in this run.
     listed: bool,
+    /// Lines that are kept for whoever asked, instead of being logged.
+    kept: Option<Vec<Line>>,
 }
+
+/// A line of the log: how loud, subject, sentence.
+pub type Line = (Level, String, String);
 
 impl Machine {
     /// The world for one run.
@@ -89,6 +97,59 @@ impl Machine {
             running: None,
             left_running: Vec::new(),
             listed: false,
+            kept: None,
+        }
+    }
+
+    /// The world for a command that only reads: it logs and prints nothing by
+    /// itself, and changes nothing.
+    ///
+    /// # Errors
+    /// When signals cannot be had.
+    pub fn reader(settings: Settings) -> Result<Machine, String> {
+        let clock = Clock::start();
+        let wait = Wait::new().map_err(|e| format!("signals cannot be had: {e}"))?;
+        let pulse = Pulse::new(wait, Notify::default(), None, clock.clone(), settings.poll);
+        let mode = Mode {
+            once: true,
+            dry_run: true,
+            verbose: false,
+        };
+        let mut machine = Machine::new(settings, mode, clock, pulse);
+        machine.kept = Some(Vec::new());
+        Ok(machine)
+    }
+
+    /// What a reading world would have logged since this was last asked.
+    pub fn take_kept(&mut self) -> Vec<Line> {
+        self.kept.as_mut().map(std::mem::take).unwrap_or_default()
+    }
+
+    /// What a turn may know of the settings.
+    pub fn rules(&self) -> Rules {
+        let Reading { boot_id, .. } = self.clock.reading();
+        let tmux = std::env::var("TMUX_TMPDIR").unwrap_or_default();
+        let user = rustix::process::geteuid().as_raw();
+        let home = self.settings.home.display();
+        let wanted = match &self.settings.profiles {
+            Wanted::Named(named) => named.clone(),
+            Wanted::All => Profile::parse("all profiles").into_iter().collect(),
+        };
+        Rules {
+            wanted,
+            limits: Limits {
+                spacing: self.settings.spacing,
+                poller_dedup: self.settings.poller_dedup,
+                nudge_dedup: self.settings.nudge_dedup,
+            },
+            threshold: self.settings.threshold,
+            poll: self.settings.poll,
+            pace: (!self.mode.once).then_some(self.settings.poll),
+            dry_run: self.mode.dry_run,
+            eyes: Life {
+                boot_id,
+                eyes: format!("user {user}, HOME {home}, TMUX_TMPDIR {tmux:?}"),
+            },
         }
     }
 
@@ -320,6 +381,10 @@ impl World for Machine {
     }
 
     fn note(&mut self, level: Level, subject: &str, sentence: &str) {
+        if let Some(kept) = &mut self.kept {
+            kept.push((level, subject.to_owned(), sentence.to_owned()));
+            return;
+        }
         let at = self.wall();
         if !self.mode.dry_run {
             self.logs.note(at, level, subject, sentence);

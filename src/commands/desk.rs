@@ -1,0 +1,99 @@
+//! What a reading command has before it: the settings, the memory of the
+//! daemon, the flags, and agent-deck's lists of this moment.
+//!
+//! It is a watchdog between two turns that never takes one. This file does not
+//! know what is asked of it.
+
+use super::Failed;
+use crate::cli::Exit;
+use crate::clock::Time;
+use crate::config::Settings;
+use crate::machine::Machine;
+use crate::machine::memory::{self, Found};
+use crate::model::{NoAnswer, Profile, Scope};
+use crate::remember;
+use crate::state::State;
+use crate::watch::Watch;
+use crate::world::World;
+
+/// A watchdog that only looks.
+pub struct Desk {
+    /// The real world; it logs nothing and changes nothing.
+    pub machine: Machine,
+    /// Memory, flags, lists.
+    pub watch: Watch,
+    /// Why the memory of earlier runs cannot be used; budgets count as spent.
+    pub lost: Option<String>,
+    /// What cannot be listed now, and why.
+    pub unlisted: Vec<(Option<Profile>, NoAnswer)>,
+    /// What is odd about profiles, in words.
+    pub remarks: Vec<String>,
+    /// The moment at which the lists were complete.
+    pub now: Time,
+}
+
+impl Desk {
+    /// Reads the memory and the flags. Asks agent-deck nothing yet.
+    ///
+    /// # Errors
+    /// When signals cannot be had.
+    pub fn open(settings: Settings) -> Result<Desk, Failed> {
+        let system = |why| Failed {
+            exit: Exit::System,
+            why,
+        };
+        let mut machine = Machine::reader(settings).map_err(system)?;
+        let folder = machine.settings.folder();
+        let now = machine.now();
+        let (state, lost) = match memory::load(&folder, &machine.clock, false) {
+            Found::State(state) => (state, None),
+            Found::Lost(state, why) => (state, Some(why)),
+            Found::Refused(why) => (State::spent(now), Some(why)),
+        };
+        let mut watch = Watch::new(state, machine.rules());
+        watch.last_turn = memory::last_turn(&folder, &machine.clock);
+        watch.flags = machine.flags();
+        Ok(Desk {
+            machine,
+            watch,
+            lost,
+            unlisted: Vec::new(),
+            remarks: Vec::new(),
+            now,
+        })
+    }
+
+    /// Lists the profiles, and books what is seen as a turn would: in this copy
+    /// of the memory alone.
+    pub fn list(&mut self) {
+        let profiles = match self.machine.profiles() {
+            Ok(profiles) => profiles,
+            Err(why) => {
+                self.unlisted.push((None, why));
+                return;
+            }
+        };
+        for (_, subject, sentence) in self.machine.take_kept() {
+            self.remarks.push(format!("{subject}: {sentence}"));
+        }
+        self.watch.sight = self.machine.processes(Scope::Panes);
+        for profile in profiles {
+            match self.machine.list(&profile) {
+                Ok(rows) => {
+                    let watch = &mut self.watch;
+                    let rows: Vec<_> = rows
+                        .into_iter()
+                        .filter(|row| !watch.belongs_elsewhere(row))
+                        .collect();
+                    let now = self.machine.now();
+                    let (flags, sight) = (&watch.flags, &watch.sight);
+                    remember::list(&mut watch.state, &profile, &rows, flags, sight, now);
+                    watch.take_rows(&profile, rows, now);
+                }
+                Err(why) => self.unlisted.push((Some(profile), why)),
+            }
+        }
+        self.machine.take_kept();
+        self.now = self.machine.now();
+    }
+}

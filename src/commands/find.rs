@@ -1,0 +1,125 @@
+//! A session by its id or its title.
+//!
+//! This file does not know what is wanted of it.
+
+use super::Failed;
+use super::desk::Desk;
+use crate::cli::Exit;
+use crate::host::logs::escape;
+use crate::model::{Profile, Session, SessionId};
+
+/// So many characters of an id are enough, when only one begins like that.
+const PREFIX: usize = 4;
+
+/// A session that was asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Known {
+    /// Full id.
+    pub id: SessionId,
+    /// Title, as listed or as remembered.
+    pub title: String,
+    /// Profile.
+    pub profile: Profile,
+    /// Its row, where it is listed.
+    pub row: Option<Session>,
+}
+
+impl Known {
+    /// Title and id, fit to be shown.
+    pub fn name(&self) -> String {
+        format!("{} {}", escape(&self.title), self.id)
+    }
+}
+
+/// The session of that id, that title, or with an id that begins like that.
+///
+/// # Errors
+/// When there is none, or more than one; then they are listed.
+pub fn find(desk: &Desk, wanted: &str) -> Result<Known, Failed> {
+    let all = known(desk);
+    let fits: [&dyn Fn(&Known) -> bool; 3] = [
+        &|known| known.id.as_str() == wanted,
+        &|known| known.title == wanted,
+        &|known| wanted.len() >= PREFIX && known.id.as_str().starts_with(wanted),
+    ];
+    for fit in fits {
+        let found: Vec<&Known> = all.iter().filter(|known| fit(known)).collect();
+        match found[..] {
+            [] => {}
+            [one] => return Ok(one.clone()),
+            _ => return Err(usage(ambiguous(wanted, &found))),
+        }
+    }
+    Err(usage(nobody(desk, wanted)))
+}
+
+fn usage(why: String) -> Failed {
+    Failed {
+        exit: Exit::Usage,
+        why,
+    }
+}
+
+/// All sessions that are listed, and those that are only remembered.
+fn known(desk: &Desk) -> Vec<Known> {
+    let mut all: Vec<Known> = desk
+        .watch
+        .all_rows()
+        .map(|row| Known {
+            id: row.id.clone(),
+            title: row.title.clone(),
+            profile: row.profile.clone(),
+            row: Some(row.clone()),
+        })
+        .collect();
+    let state = &desk.watch.state;
+    let sessions = state.sessions.iter();
+    let sessions = sessions.map(|(id, memory)| (id, &memory.title, &memory.profile));
+    let children = state.children.iter().map(|c| (&c.id, &c.title, &c.profile));
+    let owners = state.owners.iter().map(|o| (&o.id, &o.title, &o.profile));
+    for (id, title, profile) in sessions.chain(children).chain(owners) {
+        if !all.iter().any(|known| known.id == *id) {
+            all.push(Known {
+                id: id.clone(),
+                title: title.clone(),
+                profile: profile.clone(),
+                row: None,
+            });
+        }
+    }
+    all
+}
+
+fn ambiguous(wanted: &str, found: &[&Known]) -> String {
+    let mut text = format!(
+        "{} sessions are meant by {wanted:?}; name one by its id:",
+        found.len()
+    );
+    for known in found {
+        let status = known
+            .row
+            .as_ref()
+            .map_or("not listed", |row| row.status.word());
+        let (title, profile) = (escape(&known.title), &known.profile);
+        text.push_str(&format!(
+            "\n  {}  {title} (profile {profile}, {})",
+            known.id,
+            escape(status)
+        ));
+    }
+    text
+}
+
+fn nobody(desk: &Desk, wanted: &str) -> String {
+    let mut text = format!("no session has the id or title {wanted:?}");
+    for (profile, why) in &desk.unlisted {
+        let of = profile
+            .as_ref()
+            .map_or("the profiles".to_owned(), |p| format!("profile {p}"));
+        text.push_str(&format!("; {of} cannot be listed: {why}"));
+    }
+    for remark in &desk.remarks {
+        text.push_str(&format!("; {}", escape(remark)));
+    }
+    text
+}
