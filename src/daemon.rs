@@ -132,6 +132,8 @@ fn holder(settings: &Settings, mode: Mode, clock: &Clock) -> Holder {
         poll_s: settings.poll.as_secs(),
         since: Time(clock.reading().wall).rfc3339(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
+        fast_path: String::new(),
+        turn_ms: 0,
     }
 }
 
@@ -237,8 +239,10 @@ fn forever(watch: &mut Watch, machine: &mut Machine) -> Exit {
         say_fast_path(watch, machine, &mut fast);
         say_idle(watch, machine, &mut idle);
         machine.turn_complete();
+        let took = machine.now().since(begin);
         machine.check_logs();
         machine.pulse.beat();
+        machine.pulse.progress(fast.as_ref(), took);
         machine.pulse.notify.status(&status(watch));
         wait_for_next(watch, machine, begin);
         if machine.leaving() {

@@ -5,6 +5,7 @@
 
 use std::time::Duration;
 
+use crate::capabilities::patrol;
 use crate::clock::{Time, millis, spoken};
 use crate::deck::trouble::{Trouble, classify};
 use crate::guard::{COOL_DOWN, CRASH_LOOP, crash_loop, give_back};
@@ -298,21 +299,30 @@ pub fn well(state: &mut State, id: &SessionId, now: Time) {
     resolve(state, Kind::Down, id.as_str(), &text, now);
 }
 
-/// Forgets the failures of a session, as the `clear` request asks; the sliding
-/// window stays.
+/// Forgets the failures of a session, as the `clear` request asks, and ends the
+/// episode of a child; the sliding window and the dedup stamps stay. False when
+/// nothing is known of it.
 pub fn clear(state: &mut State, id: &SessionId) -> bool {
-    let Some(memory) = state.sessions.get_mut(id) else {
-        return false;
-    };
-    memory.since_well = 0;
-    memory.without_effect = 0;
-    memory.crash_loop = None;
-    memory.skipped = None;
-    memory.usage_limit = None;
-    memory.stopped_since = None;
-    memory.last_error = None;
-    forget(state, Kind::Down, id.as_str());
-    true
+    let mut known = false;
+    if let Some(memory) = state.sessions.get_mut(id) {
+        known = true;
+        memory.since_well = 0;
+        memory.without_effect = 0;
+        memory.crash_loop = None;
+        memory.skipped = None;
+        memory.usage_limit = None;
+        memory.stopped_since = None;
+        memory.last_error = None;
+    }
+    if let Some(child) = state.children.iter_mut().find(|child| child.id == *id) {
+        known = true;
+        patrol::close(child);
+        child.asked.clear();
+    }
+    for kind in [Kind::Down, Kind::Unanswered, Kind::Misfire] {
+        forget(state, kind, id.as_str());
+    }
+    known
 }
 
 fn rate_limited(state: &mut State, text: &str, now: Time) {

@@ -13,8 +13,10 @@ use crate::model::Level;
 use crate::state::{Backoff, Episode, Notice, Parcel, State};
 use crate::world::{Channel, Record, Sent, World};
 
-/// Between two reminders of one episode (DESIGN 2.4).
-const REMIND: Duration = Duration::from_secs(6 * 3600);
+mod kind;
+
+pub use kind::{Kind, is_given_up};
+
 /// Between two messages of any kind (DESIGN 2.4).
 pub const MESSAGE_SPACING: Duration = Duration::from_secs(60);
 /// Tries of one message, counted across runs (DESIGN 2.4).
@@ -28,103 +30,6 @@ const MESSAGE_CHARS: usize = 3500;
 const NOTICE_CHARS: usize = 900;
 /// Notices that may wait; more are only written down.
 const OUTBOX: usize = 100;
-
-/// What an episode is about. With its subject it makes the key.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// A critical session that cannot be brought back.
-    Down,
-    /// A login problem of one session.
-    Auth,
-    /// One session reads dead while its agent lives.
-    Mismatch,
-    /// An agent's screen is a bare shell.
-    BareShell,
-    /// Many sessions read dead while their agents live.
-    Eyes,
-    /// All critical sessions died together.
-    MassDeath,
-    /// A rate limit.
-    RateLimit,
-    /// Trouble of the machine.
-    Host,
-    /// agent-deck does not answer.
-    List,
-    /// A command does not end.
-    Hang,
-    /// The state cannot be written.
-    Unsaved,
-    /// The state was lost.
-    Lost,
-    /// Our own installation is wrong.
-    Setup,
-    /// The pause file was forgotten.
-    Pause,
-    /// An owner of a Telegram bot has no poller.
-    Deaf,
-    /// Its folder cannot be said, or pollers cannot be seen.
-    PollerUnknown,
-    /// Several poll for one bot.
-    Duplicate,
-    /// A poller that comes and goes.
-    Flapping,
-    /// A poller that seems to hear nothing.
-    Suspected,
-    /// A child waits for a decision.
-    Decision,
-    /// A child waits, and nothing may be typed into it.
-    CannotAsk,
-    /// A child was asked as often as it may be.
-    Unanswered,
-    /// A child waits, and its pane cannot be read.
-    Unreachable,
-    /// A message did something else than to ask.
-    Misfire,
-}
-
-impl Kind {
-    fn word(self) -> &'static str {
-        match self {
-            Kind::Down => "down",
-            Kind::Auth => "auth",
-            Kind::Mismatch => "mismatch",
-            Kind::BareShell => "bare-shell",
-            Kind::Eyes => "wrong-eyes",
-            Kind::MassDeath => "mass-death",
-            Kind::RateLimit => "rate-limit",
-            Kind::Host => "host-trouble",
-            Kind::List => "no-answer",
-            Kind::Hang => "restart-hangs",
-            Kind::Unsaved => "state-unsaved",
-            Kind::Lost => "state-lost",
-            Kind::Setup => "setup",
-            Kind::Pause => "pause",
-            Kind::Deaf => "deaf",
-            Kind::PollerUnknown => "poller-unknown",
-            Kind::Duplicate => "duplicate-poller",
-            Kind::Flapping => "poller-flaps",
-            Kind::Suspected => "suspected-deaf",
-            Kind::Decision => "decision",
-            Kind::CannotAsk => "cannot-ask",
-            Kind::Unanswered => "unanswered",
-            Kind::Unreachable => "unreachable",
-            Kind::Misfire => "nudge-went-wrong",
-        }
-    }
-
-    fn remind(self) -> Duration {
-        if self == Kind::Pause {
-            // A forgotten pause is mentioned daily (DESIGN 2.3).
-            return Duration::from_secs(24 * 3600);
-        }
-        REMIND
-    }
-
-    /// The key of the episode about `subject`.
-    pub fn key(self, subject: &str) -> String {
-        format!("{}:{subject}", self.word())
-    }
-}
 
 /// Something happened that belongs to an episode: opens it, or is counted.
 pub fn raise(state: &mut State, kind: Kind, subject: &str, level: Level, text: &str, now: Time) {
@@ -201,7 +106,8 @@ pub fn close(state: &mut State, kind: Kind, subject: &str) {
     state.episodes.retain(|episode| episode.key != key);
 }
 
-fn is_about(key: &str, subject: &str) -> bool {
+/// Whether the key is that of an episode about `subject`.
+pub fn is_about(key: &str, subject: &str) -> bool {
     key.split_once(':')
         .is_some_and(|(_, about)| about == subject)
 }

@@ -346,7 +346,7 @@ fn listed_now<W: World>(watch: &Watch, world: &mut W, row: &Session) -> Result<S
 }
 
 /// Looks as far as it takes to judge.
-fn examine<W: World>(watch: &Watch, world: &mut W, row: &Session) -> Finding {
+pub fn examine<W: World>(watch: &Watch, world: &mut W, row: &Session) -> Finding {
     let now = world.now();
     let before = world.processes(Scope::All);
     let planned = watch.planned(&row.id);

@@ -134,7 +134,7 @@ pub fn evict(child: &mut Child) {
 }
 
 /// Ends the episode; true when there was one.
-fn close(child: &mut Child) -> bool {
+pub fn close(child: &mut Child) -> bool {
     child.recovering_since = None;
     child.nudges = 0;
     child.silent.clear();

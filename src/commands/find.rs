@@ -18,8 +18,8 @@ pub struct Known {
     pub id: SessionId,
     /// Title, as listed or as remembered.
     pub title: String,
-    /// Profile.
-    pub profile: Profile,
+    /// Profile, where it is known.
+    pub profile: Option<Profile>,
     /// Its row, where it is listed.
     pub row: Option<Session>,
 }
@@ -28,6 +28,8 @@ impl Known {
     /// Title and id, fit to be shown.
     pub fn name(&self) -> String {
         format!("{} {}", escape(&self.title), self.id)
+            .trim_start()
+            .to_owned()
     }
 }
 
@@ -68,7 +70,7 @@ fn known(desk: &Desk) -> Vec<Known> {
         .map(|row| Known {
             id: row.id.clone(),
             title: row.title.clone(),
-            profile: row.profile.clone(),
+            profile: Some(row.profile.clone()),
             row: Some(row.clone()),
         })
         .collect();
@@ -82,7 +84,7 @@ fn known(desk: &Desk) -> Vec<Known> {
             all.push(Known {
                 id: id.clone(),
                 title: title.clone(),
-                profile: profile.clone(),
+                profile: Some(profile.clone()),
                 row: None,
             });
         }
@@ -100,7 +102,8 @@ fn ambiguous(wanted: &str, found: &[&Known]) -> String {
             .row
             .as_ref()
             .map_or("not listed", |row| row.status.word());
-        let (title, profile) = (escape(&known.title), &known.profile);
+        let title = escape(&known.title);
+        let profile = known.profile.as_ref().map_or("?", Profile::as_str);
         text.push_str(&format!(
             "\n  {}  {title} (profile {profile}, {})",
             known.id,

@@ -14,14 +14,19 @@
 use serde_json::Value;
 
 use crate::cli::{Ask, Exit};
-use crate::config::Environment;
+use crate::config::{Environment, Settings};
 use crate::machine::{eprintln_quietly, println_quietly};
+use desk::Desk;
 use paper::Paper;
 
 pub mod desk;
 pub mod doctor;
 pub mod find;
+pub mod life;
 pub mod paper;
+pub mod rows;
+pub mod status;
+pub mod words;
 
 /// The version of the JSON that commands print: `format`.
 pub const FORMAT: u32 = 1;
@@ -51,26 +56,47 @@ pub struct Failed {
 
 /// Carries a command out, and prints what it found.
 pub fn run(ask: &Ask, json: bool, environment: Environment) -> Exit {
-    match answer(ask, environment) {
-        Ok(report) if json => {
-            println_quietly(&format!("{:#}", report.json()));
-            report.exit()
-        }
-        Ok(report) => {
-            let text = report.text(&Paper::of_stdout(environment));
-            println_quietly(text.trim_end_matches('\n'));
-            report.exit()
-        }
-        Err(failed) => {
-            eprintln_quietly(&format!("agent-deck-watchdog: {}", failed.why));
-            failed.exit
-        }
+    let mut exit = Exit::Done;
+    let done = answer(ask, environment, &mut |report| {
+        let text = if json {
+            format!("{:#}", report.json())
+        } else {
+            report.text(&Paper::of_stdout(environment))
+        };
+        println_quietly(text.trim_end_matches('\n'));
+        exit = report.exit();
+    });
+    if let Err(failed) = done {
+        eprintln_quietly(&format!("agent-deck-watchdog: {}", failed.why));
+        return failed.exit;
     }
+    exit
 }
 
-fn answer(_ask: &Ask, _environment: Environment) -> Result<Box<dyn Report>, Failed> {
-    Err(Failed {
-        exit: Exit::System,
-        why: "not there yet".to_owned(),
-    })
+/// Carries a command out, and shows what it found.
+fn answer(
+    ask: &Ask,
+    environment: Environment,
+    show: &mut dyn FnMut(&dyn Report),
+) -> Result<(), Failed> {
+    let usage = |why| Failed {
+        exit: Exit::Usage,
+        why,
+    };
+    let settings = Settings::read(environment).map_err(usage)?;
+    let mut desk = Desk::open(settings)?;
+    match ask {
+        Ask::Status { all } => {
+            desk.list();
+            show(&status::status(&desk, *all));
+        }
+        Ask::Clear(session) => show(&words::clear(&mut desk, session, environment)?),
+        Ask::Watch { session, off } => show(&words::watch(&mut desk, session, *off, environment)?),
+        Ask::Hold { session, until } => {
+            show(&words::hold(&mut desk, session, *until, environment)?)
+        }
+        Ask::Pause(until) => show(&words::pause(&mut desk, *until, environment)?),
+        _ => {}
+    }
+    Ok(())
 }

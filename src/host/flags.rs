@@ -21,9 +21,12 @@ pub const FOLDERS: [&str; 3] = [AUTORESTART, HOLD, CLEAR];
 /// Name of the file that holds everything back.
 pub const PAUSE: &str = "pause";
 
-const AUTORESTART: &str = "autorestart";
-const HOLD: &str = "hold";
-const CLEAR: &str = "clear";
+/// Folder of the files that make a session critical.
+pub const AUTORESTART: &str = "autorestart";
+/// Folder of the files that hold a session.
+pub const HOLD: &str = "hold";
+/// Folder of the requests to forget failures.
+pub const CLEAR: &str = "clear";
 
 /// Longest content that is looked at for a time; a stamp has 20 to 35 bytes.
 const CONTENT_MAX: u64 = 4096;
@@ -116,15 +119,34 @@ fn is_missing(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::NotFound
 }
 
-/// Removes the request `clear/<id>`.
+/// Puts a flag down: [`PAUSE`], or a folder's name and an id, such as
+/// `hold/<id>`. One that is there is replaced. Folders are made as needed.
+///
+/// # Errors
+/// Names the path.
+pub fn put(folder: &Path, flag: &str, content: &str) -> Result<(), String> {
+    folder::prepare(folder)?;
+    let path = folder.join(flag);
+    if let Some(parent) = path.parent() {
+        folder::prepare(parent)?;
+    }
+    folder::write_atomic(&path, content.as_bytes(), true).map_err(|e| e.to_string())
+}
+
+/// Takes a flag away; false when there is none.
 ///
 /// # Errors
 /// When it is still there.
-pub fn clear_done(folder: &Path, id: &SessionId) -> io::Result<()> {
-    match fs::remove_file(folder.join(CLEAR).join(id.as_str())) {
-        Err(e) if !is_missing(&e) => Err(e),
-        Ok(()) | Err(_) => Ok(()),
+pub fn take(folder: &Path, flag: &str) -> io::Result<bool> {
+    match fs::remove_file(folder.join(flag)) {
+        Err(e) if is_missing(&e) => Ok(false),
+        done => done.map(|()| true),
     }
+}
+
+/// Whether a flag is there, in force or not.
+pub fn is_there(folder: &Path, flag: &str) -> bool {
+    fs::symlink_metadata(folder.join(flag)).is_ok()
 }
 
 /// Entries of the flag folders that are no ids, such as `hold/my session`, and
@@ -195,9 +217,30 @@ mod tests {
         assert!(flags.hold.is_empty() && flags.pause.is_none());
         let odd = ["autorestart/no id", "hold/\\x1b[31m", "hold/.swp"];
         assert_eq!(oddities(scratch.path()), odd);
-        clear_done(scratch.path(), &id("c-3")).unwrap();
-        clear_done(scratch.path(), &id("c-3")).unwrap();
+        assert!(take(scratch.path(), "clear/c-3").unwrap());
+        assert!(!take(scratch.path(), "clear/c-3").unwrap());
         assert!(read(scratch.path(), &Clock::start()).clear.is_empty());
+    }
+
+    #[test]
+    fn flags_are_put_down_replaced_and_taken_away() {
+        let scratch = Scratch::new();
+        let (folder, clock) = (scratch.join("watchdog"), Clock::start());
+        let stamp = |at: Time| format!("{}\nby ana\n", at.rfc3339());
+        super::put(&folder, "hold/a-1", &stamp(wall(&clock).plus(HOUR))).unwrap();
+        assert!(read(&folder, &clock).hold[0].1.is_some());
+        super::put(&folder, "hold/a-1", "by ana\n").unwrap();
+        assert_eq!(read(&folder, &clock).hold, [(id("a-1"), None)]);
+        super::put(&folder, PAUSE, "").unwrap();
+        assert!(read(&folder, &clock).pause.is_some() && is_there(&folder, PAUSE));
+        assert!(take(&folder, PAUSE).unwrap() && take(&folder, "hold/a-1").unwrap());
+        assert_eq!(read(&folder, &clock), Flags::default());
+        fs::write(folder.join("autorestart"), "a file").unwrap();
+        assert!(
+            super::put(&folder, "autorestart/a-1", "")
+                .unwrap_err()
+                .contains("autorestart")
+        );
     }
 
     #[test]

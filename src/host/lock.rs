@@ -9,16 +9,23 @@ use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use rustix::fs::OFlags;
 use serde_json::Value;
 
 use super::folder;
+use crate::clock::millis;
 use crate::stored::{Stored, stored};
 
 /// Longest content of a lock file that is read; ours has about 120 bytes.
 const HOLDER_MAX: u64 = 4096;
+
+/// The line is filled up to this many columns: it has about 180, and more where
+/// a reason is long.
+const LINE: usize = 1000;
+/// Characters of that reason.
+const REASON: usize = 500;
 
 /// How the holder works.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,6 +65,10 @@ stored! {
         pub since: String,
         /// Version of the program.
         pub version: String,
+        /// `on`, or what is left to polling and why; empty: not known (yet).
+        pub fast_path: String,
+        /// Milliseconds that a turn takes, roughly; nothing: not known (yet).
+        pub turn_ms: u64,
     }
 }
 
@@ -96,6 +107,7 @@ impl fmt::Display for NotTaken {
 pub struct Lock {
     path: PathBuf,
     file: File,
+    holder: Holder,
 }
 
 impl Lock {
@@ -121,9 +133,10 @@ impl Lock {
             let lock = Lock {
                 path: path.to_owned(),
                 file,
+                holder: holder.clone(),
             };
             if lock.still_ours() {
-                let _ = lock.write_down(holder);
+                let _ = lock.write_down();
                 return Ok(lock);
             }
         }
@@ -150,10 +163,29 @@ impl Lock {
         }
     }
 
-    fn write_down(&self, holder: &Holder) -> io::Result<()> {
-        let line = format!("{}\n", holder.store());
-        self.file.set_len(0)?;
-        self.file.write_all_at(line.as_bytes(), 0)
+    /// Writes down how it goes, where that is news: another fast path, or a turn
+    /// that took less than half or more than twice of what is written there, so
+    /// that idle turns write nothing. What cannot be written is left.
+    pub fn progress(&mut self, fast_path: &str, turn: Duration) {
+        let turn = millis(turn).max(1);
+        let known = self.holder.turn_ms;
+        let alike = turn <= known.saturating_mul(2) && known <= turn.saturating_mul(2);
+        let fast_path: String = fast_path.chars().take(REASON).collect();
+        if alike && self.holder.fast_path == fast_path {
+            return;
+        }
+        self.holder.fast_path = fast_path;
+        self.holder.turn_ms = turn;
+        let _ = self.write_down();
+    }
+
+    /// One write over the whole line, so that who reads meanwhile finds the old
+    /// one or the new one.
+    fn write_down(&self) -> io::Result<()> {
+        let line = format!("{:<LINE$}\n", self.holder.store().to_string());
+        self.file.write_all_at(line.as_bytes(), 0)?;
+        self.file
+            .set_len(u64::try_from(line.len()).unwrap_or(u64::MAX))
     }
 }
 
@@ -213,6 +245,8 @@ mod tests {
             poll_s: 5,
             since: "2026-11-30T22:00:05Z".to_owned(),
             version: "0.1.0".to_owned(),
+            fast_path: String::new(),
+            turn_ms: 0,
         }
     }
 
@@ -231,12 +265,51 @@ mod tests {
         assert!(matches!(refusal, NotTaken::Held(Some(other)) if other == holder(4711)));
         let text = fs::read_to_string(&path).unwrap();
         assert!(
-            text.ends_with("}\n") && text.contains(r#""mode":"daemon""#),
+            text.trim_end().ends_with('}')
+                && text.ends_with('\n')
+                && text.contains(r#""mode":"daemon""#),
             "{text}"
         );
         drop(lock);
         let _lock = take(&path, 2);
         assert_eq!(read_holder(&path).unwrap(), holder(2));
+    }
+
+    #[test]
+    fn how_it_goes_is_written_down_when_it_is_news() {
+        let scratch = Scratch::new();
+        let path = scratch.join("lock");
+        let mut lock = Lock::take(&path, &holder(1)).unwrap();
+        let ms = Duration::from_millis;
+        for (took, fast_path, written) in [
+            (50, "on", 50),
+            (99, "on", 50),
+            (26, "on", 50),
+            (101, "on", 101),
+            (40, "on", 40),
+            (41, "no inotify", 41),
+            (0, "on", 1),
+        ] {
+            lock.progress(fast_path, ms(took));
+            let found = read_holder(&path).unwrap();
+            assert_eq!(
+                (found.turn_ms, found.fast_path.as_str()),
+                (written, fast_path)
+            );
+        }
+        lock.progress(&"x".repeat(5000), ms(1));
+        assert_eq!(read_holder(&path).unwrap().fast_path.len(), REASON);
+        lock.progress("on", ms(1));
+        assert_eq!(read_holder(&path).unwrap().fast_path, "on");
+    }
+
+    #[test]
+    fn a_line_of_an_older_version_says_less() {
+        let scratch = Scratch::new();
+        let path = scratch.join("lock");
+        let line = r#"{"mode":"daemon","pid":7,"poll_s":5,"since":"x","version":"0.1.0"}"#;
+        fs::write(&path, line).unwrap();
+        assert_eq!(read_holder(&path).unwrap().fast_path, "");
     }
 
     #[test]

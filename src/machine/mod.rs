@@ -340,7 +340,10 @@ impl World for Machine {
     }
 
     fn take_clear(&mut self, id: &SessionId) -> Result<(), String> {
-        flags::clear_done(&self.folder, id).map_err(|e| e.to_string())
+        let flag = format!("{}/{id}", flags::CLEAR);
+        flags::take(&self.folder, &flag)
+            .map(|_| ())
+            .map_err(|e| e.to_string())
     }
 
     fn begin_restart(&mut self, permit: Permit) -> Result<ProcessMark, String> {

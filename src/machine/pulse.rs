@@ -58,6 +58,18 @@ impl Pulse {
         self.wait.wait(left);
     }
 
+    /// Writes down how it goes: the fast path, and how long a turn took.
+    pub fn progress(&mut self, fast_path: Option<&Result<(), String>>, turn: Duration) {
+        let fast_path = match fast_path {
+            None => "",
+            Some(Ok(())) => "on",
+            Some(Err(why)) => why,
+        };
+        if let Some(lock) = &mut self.lock {
+            lock.progress(fast_path, turn);
+        }
+    }
+
     /// Gives the signs of life that are due.
     pub fn beat(&mut self) {
         let now = self.clock.now();

@@ -151,6 +151,12 @@ impl Checks {
         self.told.retain(|line, _| !line.contains(id.as_str()));
     }
 
+    /// The user asks to forget the failures of a session.
+    pub fn cleared(&mut self, id: &SessionId) {
+        self.user_acts(id);
+        self.recount.cleared(id);
+    }
+
     /// Restarts for pollers.
     pub fn for_pollers(&self) -> usize {
         self.begun.iter().filter(|begun| begun.deaf).count()

@@ -244,6 +244,14 @@ impl Recount {
         }
     }
 
+    /// The user ends its episode; when it was asked stays.
+    pub fn cleared(&mut self, id: &SessionId) {
+        if let Some(child) = self.children.iter_mut().find(|child| child.id == *id) {
+            child.close();
+            child.asked = None;
+        }
+    }
+
     /// The state was written.
     pub fn saved(&mut self) {
         self.kept.clone_from(&self.children);

@@ -390,7 +390,7 @@ impl World for Sim {
             return Err("read-only file system".to_owned());
         }
         self.files.clear.retain(|other| other != id);
-        self.checks.user_acts(id);
+        self.checks.cleared(id);
         Ok(())
     }
 

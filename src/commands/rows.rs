@@ -1,0 +1,238 @@
+//! One watched session at a time: what was observed, what is wanted, what holds
+//! it back, what was last done.
+//!
+//! The guard's own verdicts, not a second opinion. This file does not know how a
+//! row is printed.
+
+use crate::capabilities::patrol::is_child;
+use crate::capabilities::restart::is_critical;
+use crate::clock::{Time, spoken};
+use crate::guard::{self, Answer, BURST_WINDOW, Purpose, Rule, Verdict};
+use crate::model::{Profile, Session, SessionId, Status};
+use crate::state::{Child, Memory, Owner};
+use crate::telling;
+use crate::watch::Watch;
+
+/// One watched session.
+pub struct Row<'a> {
+    /// Full id.
+    pub id: &'a SessionId,
+    /// Title, as listed or as remembered.
+    pub title: &'a str,
+    /// Profile.
+    pub profile: &'a Profile,
+    /// Its row in the list of this moment.
+    pub listed: Option<&'a Session>,
+    /// It is restarted when it dies.
+    pub critical: bool,
+    /// What is remembered of its restarts.
+    pub memory: Option<&'a Memory>,
+    /// What is remembered of its bot.
+    pub owner: Option<&'a Owner>,
+    /// What is remembered of its waiting, where it is a child.
+    pub child: Option<&'a Child>,
+    /// Every rule about a restart now, where it is critical.
+    pub restart: Option<Verdict>,
+    /// Every rule about a restart for its poller, where it is an owner.
+    pub poller: Option<Verdict>,
+    /// Every rule about a message, where it is a child.
+    pub nudge: Option<Verdict>,
+    now: Time,
+}
+
+/// What was last done about a session.
+pub struct Act {
+    /// When.
+    pub at: Time,
+    /// What, such as `restarted`.
+    pub what: &'static str,
+    /// What came of it; empty while that is not known.
+    pub outcome: &'static str,
+    /// Why it was done.
+    pub reason: String,
+}
+
+/// All watched sessions: the critical ones, the owners, the children.
+pub fn rows(watch: &Watch, now: Time) -> Vec<Row<'_>> {
+    let state = &watch.state;
+    let mut rows: Vec<Row> = Vec::new();
+    for listed in watch.all_rows() {
+        let owner = state.owners.iter().any(|owner| owner.id == listed.id);
+        if is_critical(listed, &watch.flags) || owner || is_child(listed) {
+            let (title, profile) = (&listed.title, &listed.profile);
+            rows.push(row(watch, &listed.id, title, profile, Some(listed), now));
+        }
+    }
+    for (id, memory) in &state.sessions {
+        // Those of a profile that cannot be listed, and those that are gone.
+        if watch.row(id).is_none() {
+            rows.push(row(watch, id, &memory.title, &memory.profile, None, now));
+        }
+    }
+    rows
+}
+
+/// One session, watched or not.
+pub fn row<'a>(
+    watch: &'a Watch,
+    id: &'a SessionId,
+    title: &'a str,
+    profile: &'a Profile,
+    listed: Option<&'a Session>,
+    now: Time,
+) -> Row<'a> {
+    let (state, around) = (&watch.state, watch.surroundings());
+    let memory = state.sessions.get(id);
+    let owner = state.owners.iter().find(|owner| owner.id == *id);
+    let critical = match listed {
+        Some(listed) => is_critical(listed, &watch.flags),
+        None => memory.is_some() || watch.flags.autorestart.contains(id),
+    };
+    let child = listed.filter(|listed| is_child(listed));
+    let verdict = |purpose| guard::verdict(state, &around, id, purpose, now);
+    Row {
+        id,
+        title,
+        profile,
+        listed,
+        critical,
+        memory,
+        owner,
+        child: state.children.iter().find(|child| child.id == *id),
+        restart: critical.then(|| verdict(Purpose::Dead)),
+        poller: (critical && owner.is_some()).then(|| verdict(Purpose::Deaf)),
+        nudge: child.map(|listed| guard::nudge_verdict(state, &around, listed, now)),
+        now,
+    }
+}
+
+impl Row<'_> {
+    /// What was observed, in a few words.
+    pub fn observed(&self) -> String {
+        let missing = self.memory.and_then(|memory| memory.missing_since);
+        let ago = |since: Option<Time>| since.map(|at| spoken(self.now.since(at)));
+        match self.listed {
+            None => match ago(missing) {
+                Some(ago) => format!("gone for {ago}"),
+                None => "not listed".to_owned(),
+            },
+            Some(row) if row.archived => "archived".to_owned(),
+            Some(row) => {
+                let word = row.status.word();
+                let since = match row.status {
+                    Status::Error => self.memory.and_then(|memory| memory.dead_since),
+                    Status::Waiting => self.child.and_then(|child| child.since),
+                    _ => None,
+                };
+                match ago(since) {
+                    Some(ago) => format!("{word} for {ago}"),
+                    None => word.to_owned(),
+                }
+            }
+        }
+    }
+
+    /// What the watchdog wants of it.
+    pub fn wanted(&self) -> &'static str {
+        let rests = |row: &Session| row.archived || row.status == Status::Stopped;
+        match self.listed {
+            None => "nothing",
+            Some(row) if rests(row) => "nothing",
+            Some(_) if self.critical && self.owner.is_some() => "alive, polled",
+            Some(_) if self.critical => "alive",
+            Some(_) if self.nudge.is_some() => "a report",
+            Some(_) => "polled",
+        }
+    }
+
+    /// Whether it reads dead and should not.
+    pub fn is_dead(&self) -> bool {
+        let dead = |row: &Session| row.status == Status::Error && !row.archived;
+        self.critical && self.listed.is_some_and(dead)
+    }
+
+    /// Restarts in the sliding window.
+    pub fn restarts(&self) -> usize {
+        let stamps = self.memory.map_or(&[][..], |memory| &memory.restarts);
+        let counts = |at: &&Time| self.now.since(**at) < BURST_WINDOW;
+        stamps.iter().filter(counts).count()
+    }
+
+    /// When the next restart of it may be, where the window is full.
+    pub fn next_slot(&self) -> Option<Time> {
+        let burst = |answer: &&Answer| answer.rule == Rule::Burst;
+        self.restart.as_ref()?.answers.iter().find(burst)?.lifts
+    }
+
+    /// The rules that hold back what would be done now.
+    pub fn held_back(&self) -> Vec<&Answer> {
+        let deaf = self.owner.is_some_and(|owner| owner.deaf_since.is_some());
+        let waits = self.child.is_some_and(|child| child.opened.is_some());
+        let verdict = match () {
+            () if self.is_dead() => &self.restart,
+            () if deaf => &self.poller,
+            () if waits => &self.nudge,
+            // What the user has said holds at any time, a back-off while it lasts.
+            () => {
+                let standing = |answer: &&Answer| {
+                    matches!(answer.rule, Rule::Held | Rule::CrashLoop | Rule::Silenced)
+                };
+                let all = self.restart.iter().chain(&self.nudge);
+                return all.flat_map(Verdict::refusals).filter(standing).collect();
+            }
+        };
+        verdict.iter().flat_map(Verdict::refusals).collect()
+    }
+
+    /// What was last done about it.
+    pub fn last_act(&self) -> Option<Act> {
+        let attempt = self.memory.and_then(|memory| memory.attempt.as_ref());
+        let restart = attempt.map(|attempt| Act {
+            at: attempt.at,
+            what: "restarted",
+            outcome: attempt.outcome.map_or("", |outcome| outcome.word()),
+            reason: attempt.evidence.clone(),
+        });
+        let nudge = self.child.and_then(|child| {
+            Some(Act {
+                at: child.last_nudge?,
+                what: "asked to report",
+                outcome: if child.asked.is_empty() {
+                    ""
+                } else {
+                    "no sign yet"
+                },
+                reason: "it waited unseen".to_owned(),
+            })
+        });
+        let others = self.memory.and_then(|memory| memory.restarted_by_others);
+        let others = others.map(|at| Act {
+            at,
+            what: "restarted by somebody else",
+            outcome: "",
+            reason: String::new(),
+        });
+        [restart, nudge, others]
+            .into_iter()
+            .flatten()
+            .max_by_key(|act| act.at)
+    }
+
+    /// Whether there is nothing to say of it.
+    pub fn is_quiet(&self, watch: &Watch) -> bool {
+        let told =
+            |episode: &crate::state::Episode| telling::is_about(&episode.key, self.id.as_str());
+        let waits = self.child.is_some_and(|child| child.since.is_some());
+        let refused = self.memory.is_some_and(|memory| memory.refusal.is_some());
+        let missing = self
+            .memory
+            .is_some_and(|memory| memory.missing_since.is_some());
+        !self.is_dead()
+            && !waits
+            && !refused
+            && !missing
+            && self.restarts() == 0
+            && self.held_back().is_empty()
+            && !watch.saved.episodes.iter().any(told)
+    }
+}
