@@ -5,14 +5,18 @@
 //! know what is asked of it.
 
 use super::Failed;
+use crate::capabilities::look::Finding;
+use crate::capabilities::restart::is_critical;
 use crate::cli::Exit;
 use crate::clock::Time;
 use crate::config::Settings;
+use crate::guard::{self, Purpose};
 use crate::machine::Machine;
 use crate::machine::memory::{self, Found};
-use crate::model::{NoAnswer, Profile, Scope};
+use crate::model::{NoAnswer, Profile, Scope, Session, SessionId, Status};
 use crate::remember;
 use crate::state::State;
+use crate::turn;
 use crate::watch::Watch;
 use crate::world::World;
 
@@ -28,9 +32,15 @@ pub struct Desk {
     pub unlisted: Vec<(Option<Profile>, NoAnswer)>,
     /// What is odd about profiles, in words.
     pub remarks: Vec<String>,
+    /// What was found by looking at sessions that read dead.
+    pub found: Vec<(SessionId, Finding)>,
     /// The moment at which the lists were complete.
     pub now: Time,
 }
+
+/// Sessions that read dead and are looked at for one command: each look runs two
+/// programs, and when all died together their number says enough.
+const LOOKS: usize = 10;
 
 impl Desk {
     /// Reads the memory and the flags. Asks agent-deck nothing yet.
@@ -59,6 +69,7 @@ impl Desk {
             lost,
             unlisted: Vec::new(),
             remarks: Vec::new(),
+            found: Vec::new(),
             now,
         })
     }
@@ -95,5 +106,37 @@ impl Desk {
         }
         self.machine.take_kept();
         self.now = self.machine.now();
+    }
+
+    /// Looks at a session as a turn would before it restarts it.
+    pub fn examine(&mut self, row: &Session) {
+        let finding = turn::examine(&self.watch, &mut self.machine, row);
+        self.found.push((row.id.clone(), finding));
+        self.now = self.machine.now();
+    }
+
+    /// The same for those that read dead while the guard would agree.
+    pub fn examine_dead(&mut self) {
+        let dead: Vec<Session> = self
+            .watch
+            .all_rows()
+            .filter(|row| row.status == Status::Error && !row.archived)
+            .filter(|row| is_critical(row, &self.watch.flags))
+            .take(LOOKS)
+            .cloned()
+            .collect();
+        for row in dead {
+            let around = self.watch.surroundings();
+            let (state, id) = (&self.watch.state, &row.id);
+            if guard::verdict(state, &around, id, Purpose::Dead, self.now).agrees() {
+                self.examine(&row);
+            }
+        }
+    }
+
+    /// What was found by looking at a session.
+    pub fn finding(&self, id: &SessionId) -> Option<&Finding> {
+        let found = self.found.iter().find(|(found, _)| found == id);
+        found.map(|(_, finding)| finding)
     }
 }

@@ -21,9 +21,11 @@ use paper::Paper;
 
 pub mod desk;
 pub mod doctor;
+pub mod explain;
 pub mod find;
 pub mod life;
 pub mod paper;
+pub mod rehearse;
 pub mod rows;
 pub mod status;
 pub mod words;
@@ -88,7 +90,18 @@ fn answer(
     match ask {
         Ask::Status { all } => {
             desk.list();
+            desk.examine_dead();
             show(&status::status(&desk, *all));
+        }
+        Ask::Explain(session) => {
+            desk.list();
+            let known = find::find(&desk, session)?;
+            show(&explain::explain(&mut desk, &known)?);
+        }
+        Ask::Rehearse(session) => {
+            desk.list();
+            let known = find::find(&desk, session)?;
+            show(&rehearse::rehearse(&mut desk, &known));
         }
         Ask::Clear(session) => show(&words::clear(&mut desk, session, environment)?),
         Ask::Watch { session, off } => show(&words::watch(&mut desk, session, *off, environment)?),

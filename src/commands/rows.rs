@@ -4,11 +4,13 @@
 //! The guard's own verdicts, not a second opinion. This file does not know how a
 //! row is printed.
 
+use super::desk::Desk;
+use crate::capabilities::look::Finding;
 use crate::capabilities::patrol::is_child;
 use crate::capabilities::restart::is_critical;
 use crate::clock::{Time, spoken};
 use crate::guard::{self, Answer, BURST_WINDOW, Purpose, Rule, Verdict};
-use crate::model::{Profile, Session, SessionId, Status};
+use crate::model::{Flags, Profile, Session, SessionId, Status};
 use crate::state::{Child, Memory, Owner};
 use crate::telling;
 use crate::watch::Watch;
@@ -69,7 +71,19 @@ pub fn rows(watch: &Watch, now: Time) -> Vec<Row<'_>> {
             rows.push(row(watch, id, &memory.title, &memory.profile, None, now));
         }
     }
+    rows.sort_by_key(|row| !row.critical);
     rows
+}
+
+/// By which mark a session is critical, if it is (the manual's marks).
+pub fn critical_by(row: &Session, flags: &Flags) -> Option<&'static str> {
+    match () {
+        () if row.title.starts_with("conductor-") => Some("its title begins with conductor-"),
+        () if row.is_conductor => Some("agent-deck marks it as a conductor"),
+        () if row.is_conductor_like() => Some("its group is conductor or watchers, or below one"),
+        () if flags.autorestart.contains(&row.id) => Some("a file autorestart/<id> says so"),
+        () => None,
+    }
 }
 
 /// One session, watched or not.
@@ -158,6 +172,22 @@ impl Row<'_> {
         stamps.iter().filter(counts).count()
     }
 
+    /// Why it is left alone, where it reads dead: found just now, or remembered.
+    pub fn left_alone(&self, desk: &Desk) -> Option<(String, String)> {
+        if let Some(Finding::Leave(refusal)) = desk.finding(self.id) {
+            return Some((refusal.cause.word().to_owned(), refusal.sentence.clone()));
+        }
+        let known = self.memory.and_then(|memory| memory.refusal.as_ref())?;
+        let guards = |answer: &&Answer| answer.rule.word() == known.rule;
+        // The guard's own numbers are known as of now.
+        let by_guard = self
+            .restart
+            .iter()
+            .flat_map(|v| &v.answers)
+            .any(|a| guards(&a));
+        (!by_guard).then(|| (known.rule.clone(), known.sentence.clone()))
+    }
+
     /// When the next restart of it may be, where the window is full.
     pub fn next_slot(&self) -> Option<Time> {
         let burst = |answer: &&Answer| answer.rule == Rule::Burst;
@@ -222,13 +252,13 @@ impl Row<'_> {
     pub fn is_quiet(&self, watch: &Watch) -> bool {
         let told =
             |episode: &crate::state::Episode| telling::is_about(&episode.key, self.id.as_str());
-        let waits = self.child.is_some_and(|child| child.since.is_some());
+        let due = self.child.is_some_and(|child| child.opened.is_some());
         let refused = self.memory.is_some_and(|memory| memory.refusal.is_some());
         let missing = self
             .memory
             .is_some_and(|memory| memory.missing_since.is_some());
         !self.is_dead()
-            && !waits
+            && !due
             && !refused
             && !missing
             && self.restarts() == 0

@@ -12,7 +12,7 @@ use super::rows::{Act, Row, rows};
 use super::{FORMAT, Report};
 use crate::cli::Exit;
 use crate::clock::{Time, spoken};
-use crate::guard::{Answer, BURST, BURST_WINDOW};
+use crate::guard::{Answer, BURST, BURST_WINDOW, Rule};
 use crate::host::logs::escape;
 use crate::model::{Flags, Level};
 use crate::telling::is_given_up;
@@ -34,6 +34,7 @@ struct Attention {
 
 /// What `status` found.
 pub struct Status<'a> {
+    desk: &'a Desk,
     life: Life,
     flags: &'a Flags,
     attention: Vec<Attention>,
@@ -50,6 +51,7 @@ pub fn status(desk: &Desk, all: bool) -> Status<'_> {
     let watched = rows.len();
     rows.retain(|row| all || !row.is_quiet(watch));
     Status {
+        desk,
         life: life::look(&folder, &desk.machine.clock, &watch.saved),
         flags: &watch.flags,
         attention: attention(desk),
@@ -153,7 +155,9 @@ fn pause(flags: &Flags, now: Time) -> String {
 
 /// When a rule lifts, as seen from now.
 pub fn lifts(answer: &Answer, now: Time) -> String {
-    match answer.lifts {
+    // The user's own words name their end themselves.
+    let own = matches!(answer.rule, Rule::Paused | Rule::Held);
+    match answer.lifts.filter(|_| !own) {
         Some(at) => format!(", lifts in {}", spoken(at.since(now))),
         None => String::new(),
     }
@@ -205,7 +209,7 @@ impl Report for Status<'_> {
             lit(Light::Strong, &format!("\n{head}RESTARTS"));
         }
         for row in &self.rows {
-            page.push_str(&lines(row, self.now));
+            page.push_str(&lines(row, self.desk, self.now));
         }
         let quiet = match (self.quiet, self.rows.len()) {
             (0, 0) => "\nNo session is watched.\n".to_owned(),
@@ -234,7 +238,7 @@ impl Report for Status<'_> {
             "watchdog": self.life.json(),
             "paused": pause,
             "attention": self.attention.iter().map(attention).collect::<Vec<Value>>(),
-            "sessions": self.rows.iter().map(json_row).collect::<Vec<Value>>(),
+            "sessions": self.rows.iter().map(|row| json_row(row, self.desk)).collect::<Vec<Value>>(),
             "quiet": self.quiet,
         })
     }
@@ -250,7 +254,7 @@ impl Report for Status<'_> {
 }
 
 /// A session's lines.
-fn lines(row: &Row, now: Time) -> String {
+fn lines(row: &Row, desk: &Desk, now: Time) -> String {
     let [title, observed, wanted] = COLUMNS;
     let mut page =
         cell(row.title, title) + &cell(&row.observed(), observed) + &cell(row.wanted(), wanted);
@@ -269,17 +273,8 @@ fn lines(row: &Row, now: Time) -> String {
             lifts(answer, now)
         ));
     }
-    if let Some(refusal) = row.memory.and_then(|memory| memory.refusal.as_ref()) {
-        let (rule, sentence) = (&refusal.rule, escape(&refusal.sentence));
-        let since = spoken(now.since(refusal.since));
-        // The guard's own numbers stand above already, as of now.
-        let by_guard = row
-            .held_back()
-            .iter()
-            .any(|answer| answer.rule.word() == rule);
-        if !by_guard {
-            more(&format!("left alone for {since}: {rule}: {sentence}"));
-        }
+    if let Some((rule, sentence)) = row.left_alone(desk) {
+        more(&format!("left alone: {rule}: {}", escape(&sentence)));
     }
     if let Some(act) = row.last_act() {
         more(&format!("last: {}", last(&act, now)));
@@ -288,7 +283,7 @@ fn lines(row: &Row, now: Time) -> String {
 }
 
 /// A session for programs; `explain` prints the same and more.
-pub fn json_row(row: &Row) -> Value {
+pub fn json_row(row: &Row, desk: &Desk) -> Value {
     let answer = |answer: &&Answer| {
         json!({
             "rule": answer.rule.word(),
@@ -296,14 +291,8 @@ pub fn json_row(row: &Row) -> Value {
             "until": answer.lifts.map(Time::rfc3339),
         })
     };
-    let refusal = row.memory.and_then(|memory| memory.refusal.as_ref());
-    let refusal = refusal.map(|refusal| {
-        json!({
-            "rule": refusal.rule,
-            "text": refusal.sentence,
-            "since": refusal.since.rfc3339(),
-        })
-    });
+    let refusal = row.left_alone(desk);
+    let refusal = refusal.map(|(rule, text)| json!({ "rule": rule, "text": text }));
     let act = row.last_act().map(|act| {
         json!({
             "at": act.at.rfc3339(),

@@ -54,7 +54,7 @@ pub fn nudge_verdict(state: &State, around: &Surroundings, row: &Session, now: T
                 Rule::Gap,
                 profile.and_then(|p| p.gap),
                 AFTER_GAP,
-                "nobody looked for a while",
+                "60 s after a time in which nobody looked",
                 now,
             ),
         ],
