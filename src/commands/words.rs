@@ -70,7 +70,9 @@ fn system(why: String) -> Failed {
 fn meant(desk: &mut Desk, wanted: &str, flag: &str) -> Result<Known, Failed> {
     desk.list();
     let found = find(desk, wanted);
-    let Some(id) = SessionId::parse(wanted).filter(|_| found.is_err()) else {
+    // A title may look like an id, but for the number behind the dash.
+    let id = SessionId::parse(wanted).filter(|id| id.created().is_some());
+    let Some(id) = id.filter(|_| found.is_err()) else {
         return found;
     };
     let folder = desk.machine.settings.folder();

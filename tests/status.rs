@@ -1,0 +1,394 @@
+//! `status`, `explain` and `doctor --rehearse`: what they say of a deck, with and
+//! without a watchdog, and by which exit code. They change nothing.
+//! Does not know how anything is decided.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod common;
+#[path = "common/past.rs"]
+mod past;
+mod scene;
+
+use std::fs;
+use std::path::PathBuf;
+use std::time::{Duration, SystemTime};
+
+use common::{Daemon, Deck, free_composer};
+use past::{once, pass, run};
+use rustix::process::Signal;
+use scene::{flag, impatient, watching};
+use serde_json::Value;
+
+/// What a command printed, with its exit code.
+fn said(deck: &Deck, args: &[&str]) -> (i32, String) {
+    let run = run(deck, args);
+    assert_eq!(run.err, "", "{args:?}");
+    (run.code().unwrap(), run.out)
+}
+
+fn json(deck: &Deck, args: &[&str]) -> Value {
+    let run = run(deck, args);
+    assert_eq!(run.err, "");
+    let value: Value = serde_json::from_str(&run.out).unwrap();
+    assert_eq!(value["format"], 1);
+    value
+}
+
+#[track_caller]
+fn contains(text: &str, parts: &[&str]) {
+    // Lines may be broken anywhere.
+    let flat = text.split_whitespace().collect::<Vec<&str>>().join(" ");
+    for part in parts {
+        assert!(flat.contains(part), "{part:?} is not in:\n{text}");
+    }
+}
+
+#[track_caller]
+fn fits_80_columns(text: &str) {
+    for line in text.lines() {
+        assert!(line.chars().count() <= 80, "{line}");
+    }
+}
+
+/// The last sign of life, or the last complete turn, was so long ago.
+fn age(deck: &Deck, file: &str, seconds: u64) {
+    let file = fs::File::options()
+        .write(true)
+        .open(deck.watchdog_dir().join(file))
+        .unwrap();
+    file.set_modified(SystemTime::now() - Duration::from_secs(seconds))
+        .unwrap();
+}
+
+/// Stops the daemon by a signal, and waits until it stands still.
+fn suspend(deck: &Deck, daemon: &Daemon) {
+    daemon.signal(Signal::STOP);
+    let stat = format!("/proc/{}/stat", daemon.pid());
+    deck.wait("the daemon to stand still", || {
+        let stat = fs::read_to_string(&stat).ok();
+        // Where there is no such file a moment is enough.
+        stat.is_none_or(|stat| stat.contains(") T ")).then_some(())
+    });
+}
+
+/// All files of the watchdog's folder, with what is in them.
+fn files(deck: &Deck) -> Vec<(PathBuf, Vec<u8>)> {
+    let mut folders = vec![deck.watchdog_dir()];
+    let mut files = Vec::new();
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            match path.is_dir() {
+                true => folders.push(path),
+                false => files.push((path.clone(), fs::read(path).unwrap())),
+            }
+        }
+    }
+    files.sort();
+    files
+}
+
+#[test]
+fn whoever_asks_changes_nothing() {
+    let deck = impatient();
+    let id = deck
+        .conductor("ops")
+        .dead()
+        .file("after_restart", "exit 1 no")
+        .add();
+    once(&deck).silent();
+    fs::write(deck.watchdog_dir().join("escalations.log"), "").unwrap();
+    let before = files(&deck);
+    for args in [
+        &["status"][..],
+        &["status", "--all", "--json"],
+        &["explain", &id],
+        &["doctor", "--rehearse", &id],
+    ] {
+        said(&deck, args);
+        assert!(files(&deck) == before, "{args:?}");
+    }
+    // A memory that cannot be read is left where it is.
+    fs::write(deck.watchdog_dir().join("state.json"), "broken").unwrap();
+    let before = files(&deck);
+    let (code, text) = said(&deck, &["status"]);
+    assert_eq!(code, 1);
+    contains(
+        &text,
+        &["the memory cannot be used, every limit counts as used up"],
+    );
+    assert!(files(&deck) == before);
+}
+
+#[test]
+fn where_it_never_ran_status_says_so() {
+    let deck = impatient();
+    let (code, text) = said(&deck, &["status"]);
+    assert_eq!(code, 1);
+    contains(
+        &text,
+        &[
+            "The watchdog has never run here; not paused.",
+            "No session is watched",
+        ],
+    );
+    assert!(!deck.watchdog_dir().exists());
+}
+
+/// Scenario `status-knows-the-last-tick`.
+#[test]
+fn status_knows_the_last_tick() {
+    let deck = impatient();
+    deck.conductor("ops").add();
+    let mut daemon = watching(&deck);
+    let (code, text) = said(&deck, &["status"]);
+    assert_eq!(code, 0, "{text}");
+    let pid = format!("watches: process {}, version", daemon.pid());
+    contains(&text, &[&pid, "last turn", "it took about", "not paused"]);
+    contains(
+        &text,
+        &["1 watched sessions of which there is nothing to say"],
+    );
+    let status = json(&deck, &["status", "--json"]);
+    assert_eq!(status["watchdog"]["state"], "watching");
+    assert_eq!(status["watchdog"]["pid"], daemon.pid());
+    assert_eq!(status["quiet"], 1);
+
+    // It hangs: stopped by a signal, with its last sign long ago.
+    suspend(&deck, &daemon);
+    age(&deck, "lock", 3600);
+    age(&deck, "state.json", 3700);
+    let (code, text) = said(&deck, &["status"]);
+    assert_eq!(code, 1, "{text}");
+    contains(
+        &text,
+        &[
+            "gives no sign of life since 60 min ago",
+            "last turn 61 min ago",
+        ],
+    );
+    // It gives signs of life and completes no turn.
+    age(&deck, "lock", 0);
+    let (code, text) = said(&deck, &["status"]);
+    assert_eq!(code, 1, "{text}");
+    contains(
+        &text,
+        &["lives and completes no turn", "last turn 61 min ago"],
+    );
+    daemon.signal(Signal::CONT);
+
+    assert!(daemon.stop().success());
+    let (code, text) = said(&deck, &["status"]);
+    assert_eq!(code, 1, "{text}");
+    contains(&text, &["The watchdog does not run; last sign of life"]);
+}
+
+#[test]
+fn runs_by_cron_are_a_life_too() {
+    let deck = impatient();
+    deck.conductor("ops").add();
+    once(&deck).silent();
+    let (code, text) = said(&deck, &["status"]);
+    assert_eq!(code, 0, "{text}");
+    contains(&text, &["watches in single runs (--once)"]);
+    age(&deck, "state.json", 200);
+    age(&deck, "lock", 200);
+    assert_eq!(said(&deck, &["status"]).0, 1);
+}
+
+#[test]
+fn a_deck_that_could_not_be_listed_gives_it_away() {
+    let deck = impatient();
+    deck.conductor("ops").add();
+    let mut daemon = watching(&deck);
+    deck.trap("list").exit(1).set();
+    deck.wait("three failures", || {
+        let state: Value = serde_json::from_str(&deck.read("state.json")).ok()?;
+        (state["state"]["profiles"][0]["failures"].as_u64()? >= 3).then_some(())
+    });
+    let (code, text) = said(&deck, &["status"]);
+    assert_eq!(code, 1, "{text}");
+    contains(
+        &text,
+        &[
+            "the watchdog cannot list profile default",
+            "does not answer now",
+        ],
+    );
+    assert!(daemon.stop().success());
+}
+
+#[test]
+fn what_was_given_up_is_said_with_what_holds_it_back() {
+    let deck = impatient();
+    let id = deck
+        .conductor("ops")
+        .dead()
+        .file("after_restart", "exit 1 cannot start")
+        .add();
+    let lead = deck.row("lead").add();
+    deck.row("a-child\u{1b}[31m").child_of(&lead).add();
+    for _ in 0..3 {
+        once(&deck).silent();
+        pass(&deck, 61);
+    }
+    once(&deck).silent();
+    let (code, text) = said(&deck, &["status"]);
+    assert_eq!(code, 1, "{text}");
+    fits_80_columns(&text);
+    contains(
+        &text,
+        &[
+            "SESSION OBSERVED WANTED RESTARTS",
+            "conductor-ops error for",
+            "3/3, next in",
+        ],
+    );
+    contains(
+        &text,
+        &["held back: burst-limit: 3 of 3 restarts in 300 s, lifts in"],
+    );
+    contains(
+        &text,
+        &["held back: crash-loop: next try in", "last: restarted"],
+    );
+    assert!(!text.contains('\u{1b}'), "{text:?}");
+    let (_, all) = said(&deck, &["status", "--all"]);
+    contains(&all, &["a-child\\x1b[31m", "a report"]);
+    let status = json(&deck, &["status", "--json"]);
+    let session = &status["sessions"][0];
+    assert_eq!(session["id"], id.as_str());
+    assert_eq!(session["restarts"], 3);
+    assert_eq!(session["observed"], "error");
+    assert_eq!(session["last_act"]["outcome"], "failed");
+    let rules: Vec<&str> = session["held_back"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|rule| rule["rule"].as_str().unwrap())
+        .collect();
+    assert!(rules.contains(&"crash-loop"), "{rules:?}");
+
+    // explain answers with every rule, and clear ends what was given up.
+    let (code, text) = said(&deck, &["explain", "conductor-ops"]);
+    assert_eq!(code, 0);
+    contains(
+        &text,
+        &[
+            "critical, since its title begins with conductor-",
+            "no crash-loop",
+        ],
+    );
+    contains(&text, &["to be restarted crash-loop would have to lift"]);
+    contains(&text, &["yes paused no pause file", "restarted"]);
+    let (code, text) = said(&deck, &["clear", &id]);
+    assert_eq!(code, 0);
+    contains(&text, &["the failures of conductor-ops"]);
+    once(&deck).silent();
+    let (_, text) = said(&deck, &["status"]);
+    assert!(!text.contains("crash-loop"), "{text}");
+    contains(&text, &["3/3"]);
+}
+
+#[test]
+fn explain_says_what_would_have_to_change() {
+    let deck = impatient();
+    let lead = deck.row("lead").add();
+    let child = deck
+        .row("child")
+        .child_of(&lead)
+        .waiting_on(free_composer("All done."))
+        .add();
+    deck.row("worker").add();
+    deck.conductor("old")
+        .status("stopped")
+        .without("pane")
+        .add();
+    deck.conductor("kept").file("archived", "").add();
+    let held = deck.conductor("held").dead().add();
+    flag(&deck, "hold", &held);
+    once(&deck).silent();
+    for (wanted, parts) in [
+        ("worker", &["not critical", "agent-deck-watchdog watch"][..]),
+        (
+            "child",
+            &[
+                "a child of lead",
+                "stay the same for",
+                "guardrails, message",
+            ],
+        ),
+        ("conductor-old", &["somebody stopped it", "session start"]),
+        (
+            "conductor-held",
+            &["no held hold file", "held would have to lift"],
+        ),
+        (&child[..8], &["a child of lead"]),
+        (&held, &["conductor-held"]),
+    ] {
+        let (code, text) = said(&deck, &["explain", wanted]);
+        assert_eq!(code, 0, "{text}");
+        fits_80_columns(&text);
+        contains(&text, parts);
+    }
+    let told = json(&deck, &["explain", "child", "--json"]);
+    assert_eq!(told["child"], true);
+    assert!(told["guard_message"].as_array().unwrap().len() > 5);
+    assert!(!told["to_act_text"].as_array().unwrap().is_empty());
+}
+
+#[test]
+fn a_title_of_two_sessions_lists_them() {
+    let deck = impatient();
+    let (one, two) = (deck.row("twin").add(), deck.row("twin").add());
+    for command in [
+        &["explain", "twin"][..],
+        &["hold", "twin"],
+        &["doctor", "--rehearse", "twin"],
+    ] {
+        let run = run(&deck, command);
+        assert_eq!((run.code(), run.out.as_str()), (Some(2), ""));
+        contains(&run.err, &["2 sessions are meant by \"twin\"", &one, &two]);
+    }
+    let run = run(&deck, &["explain", "nobody"]);
+    assert_eq!(run.code(), Some(2));
+    contains(&run.err, &["no session has the id or title \"nobody\""]);
+}
+
+#[test]
+fn a_rehearsal_goes_through_it_and_does_nothing() {
+    let deck = impatient();
+    let id = deck.conductor("ops").add();
+    let lead = deck.row("lead").add();
+    deck.row("child")
+        .child_of(&lead)
+        .waiting_on(free_composer("All done."))
+        .add();
+    once(&deck).silent();
+    let calls = deck.ledger().len();
+    let (code, text) = said(&deck, &["doctor", "--rehearse", &id]);
+    assert_eq!(code, 0, "{text}");
+    contains(
+        &text,
+        &[
+            "ok list listed as waiting",
+            "ok terminal stands",
+            "ok restart if it died now",
+        ],
+    );
+    let (_, text) = said(&deck, &["doctor", "--rehearse", "child"]);
+    contains(&text, &["message"]);
+    flag(&deck, "hold", &id);
+    let (_, text) = said(&deck, &["doctor", "--rehearse", &id]);
+    contains(&text, &["warning restart it would wait for held"]);
+    let (_, text) = said(&deck, &["doctor", "--rehearse", &lead]);
+    contains(
+        &text,
+        &["warning watched it is neither critical nor a child"],
+    );
+    for call in &deck.ledger()[calls..] {
+        assert!(
+            !call.args.contains("restart") && !call.args.contains("send"),
+            "{call:?}"
+        );
+    }
+}
