@@ -323,95 +323,58 @@ mod tests {
         assert_eq!(parsed(&["-V"]), Ok(Command::Version));
     }
 
+    #[track_caller]
+    fn reads(args: &str, ask: Ask, json: bool) {
+        let words: Vec<&str> = args.split(' ').collect();
+        assert_eq!(parsed(&words), Ok(Command::Ask(ask, json)), "{args}");
+    }
+
     #[test]
-    fn each_command_is_read_with_what_stands_behind_it() {
+    fn questions_are_read_with_what_stands_behind_them() {
+        let x = || "x".to_owned();
+        reads("status", Ask::Status { all: false }, false);
+        reads("status --json --all", Ask::Status { all: true }, true);
+        reads("doctor", Ask::Doctor { send_test: false }, false);
+        reads("doctor --send-test", Ask::Doctor { send_test: true }, false);
+        reads("doctor --rehearse x", Ask::Rehearse(x()), false);
+        reads("explain x --json", Ask::Explain(x()), true);
+        reads("print man", Ask::Print("man".to_owned()), false);
+        let history = |since, session| Ask::History { since, session };
+        reads("history", history(When::Span(NIGHT), None), false);
+        let hour = When::Span(Duration::from_secs(3600));
+        let args = "history --since 1h --session=x --json";
+        reads(args, history(hour, Some(x())), true);
+        let at = When::At(Time::parse_rfc3339("2026-11-30T22:00:00Z").unwrap());
+        reads(
+            "history --since=2026-11-30T22:00Z",
+            history(at, None),
+            false,
+        );
+    }
+
+    #[test]
+    fn the_users_words_are_read_with_their_end() {
+        let session = || "x".to_owned();
         let hour = When::Span(Duration::from_secs(3600));
         let at = When::At(Time::parse_rfc3339("2026-11-30T22:00:00Z").unwrap());
-        let x = || "x".to_owned();
-        let night = When::Span(NIGHT);
-        for (args, ask, json) in [
-            ("status", Ask::Status { all: false }, false),
-            ("status --json --all", Ask::Status { all: true }, true),
-            ("doctor", Ask::Doctor { send_test: false }, false),
-            ("doctor --send-test", Ask::Doctor { send_test: true }, false),
-            ("doctor --rehearse x", Ask::Rehearse(x()), false),
-            (
-                "history",
-                Ask::History {
-                    since: night,
-                    session: None,
-                },
-                false,
-            ),
-            (
-                "history --since 1h --session=x --json",
-                Ask::History {
-                    since: hour,
-                    session: Some(x()),
-                },
-                true,
-            ),
-            (
-                "history --since=2026-11-30T22:00Z",
-                Ask::History {
-                    since: at,
-                    session: None,
-                },
-                false,
-            ),
-            ("explain x --json", Ask::Explain(x()), true),
-            ("clear x", Ask::Clear(x()), false),
-            (
-                "watch x",
-                Ask::Watch {
-                    session: x(),
-                    off: false,
-                },
-                false,
-            ),
-            (
-                "watch x off",
-                Ask::Watch {
-                    session: x(),
-                    off: true,
-                },
-                false,
-            ),
-            (
-                "hold x",
-                Ask::Hold {
-                    session: x(),
-                    until: Until::Open,
-                },
-                false,
-            ),
-            (
-                "hold x 1h",
-                Ask::Hold {
-                    session: x(),
-                    until: Until::Then(hour),
-                },
-                false,
-            ),
-            (
-                "hold x off",
-                Ask::Hold {
-                    session: x(),
-                    until: Until::Off,
-                },
-                false,
-            ),
-            ("pause", Ask::Pause(Until::Open), false),
-            (
-                "pause 2026-11-30T22:00Z",
-                Ask::Pause(Until::Then(at)),
-                false,
-            ),
-            ("pause off", Ask::Pause(Until::Off), false),
-            ("print man", Ask::Print("man".to_owned()), false),
+        reads("clear x", Ask::Clear(session()), false);
+        for (args, off) in [("watch x", false), ("watch x off", true)] {
+            let session = session();
+            reads(args, Ask::Watch { session, off }, false);
+        }
+        for (word, until) in [
+            ("", Until::Open),
+            (" 1h", Until::Then(hour)),
+            (" 2026-11-30T22:00Z", Until::Then(at)),
+            (" off", Until::Off),
         ] {
-            let words: Vec<&str> = args.split(' ').collect();
-            assert_eq!(parsed(&words), Ok(Command::Ask(ask, json)), "{args}");
+            let session = session();
+            reads(
+                &format!("hold x{word}"),
+                Ask::Hold { session, until },
+                false,
+            );
+            reads(&format!("pause{word} --json"), Ask::Pause(until), true);
         }
     }
 

@@ -82,14 +82,14 @@ Exit: 0 no problem, 1 a problem.
         options: &["since=", "session=", "json"],
         words: (0, 0),
         help: "\
-Usage: agent-deck-watchdog history [--since <when>] [--session <session>] [--json]
+Usage: agent-deck-watchdog history [--since <when>] [--session <name>] [--json]
 
 Tells from the logs what happened: restarts and what came of them, what was
 left alone and why, what was told, when the watchdog itself did not run.
 
   --since <when>       8h, 30m, 2d, or a time such as 2026-11-30T22:00Z;
                        without it the last 12 hours
-  --session <session>  of this one alone, by id or title
+  --session <name>     of this one alone, by id or title
   --json               for programs; the shape is in agent-deck-watchdog(1)
 ",
     },
