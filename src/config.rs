@@ -40,7 +40,26 @@ pub struct Settings {
     pub poll: Duration,
     /// `PROCESS_WATCH`.
     pub process_watch: bool,
+    /// [`VARIABLES`] that are set, as `NAME=value`.
+    pub given: Vec<String>,
 }
+
+/// Variables on which it depends what is watched, and how: what a run was given
+/// is written down, so that a command asked from another shell goes by the same.
+pub const VARIABLES: [&str; 12] = [
+    "AGENT_DECK_BIN",
+    "AGENT_DECK_PROFILE",
+    "TELEGRAM_ESCALATION_CHAT_ID",
+    "MIN_GLOBAL_RESTART_INTERVAL_S",
+    "POLLER_RESTART_DEDUP_S",
+    "WAITING_PATROL_THRESHOLD_S",
+    "WAITING_PATROL_NUDGE_DEDUP_S",
+    "SAFETY_POLL_S",
+    "PROCESS_WATCH",
+    "TMUX_TMPDIR",
+    "XDG_DATA_HOME",
+    "XDG_CONFIG_HOME",
+];
 
 /// Where agent-deck is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -139,6 +158,7 @@ impl Settings {
             xdg_config_home: set(environment, "XDG_CONFIG_HOME"),
             poll: seconds(environment, &POLL)?,
             process_watch: process_watch(environment)?,
+            given: given(environment),
             home,
         })
     }
@@ -161,6 +181,24 @@ impl Settings {
     pub fn folder(&self) -> PathBuf {
         self.root.join("watchdog")
     }
+}
+
+/// What is set of [`VARIABLES`].
+fn given(environment: Environment) -> Vec<String> {
+    let pair = |name: &&str| {
+        let value = set(environment, name)?;
+        Some(format!("{name}={}", value.to_string_lossy()))
+    };
+    VARIABLES.iter().filter_map(pair).collect()
+}
+
+/// The value of a variable in what a run was given.
+pub fn given_value(given: &[String], name: &str) -> Option<OsString> {
+    let value = |pair: &String| {
+        let (known, value) = pair.split_once('=')?;
+        (known == name).then(|| OsString::from(value))
+    };
+    given.iter().find_map(value)
 }
 
 /// A variable that is set and not empty.
@@ -363,6 +401,24 @@ mod tests {
                 assert!(error.contains(part), "{error:?} lacks {part:?}");
             }
         }
+    }
+
+    #[test]
+    fn what_was_given_gives_the_same_settings_again() {
+        let pairs = [
+            ("SAFETY_POLL_S", "7"),
+            ("AGENT_DECK_PROFILE", "a,b"),
+            ("TMUX_TMPDIR", "/run/a=b"),
+            ("PROCESS_WATCH", ""),
+        ];
+        let settings = read(&pairs).unwrap();
+        let again = Settings::read(&|name| match name {
+            "HOME" => Some(OsString::from("/home/u")),
+            name => given_value(&settings.given, name),
+        });
+        assert_eq!(again.unwrap(), settings);
+        let tmux = given_value(&settings.given, "TMUX_TMPDIR");
+        assert_eq!(tmux, Some(OsString::from("/run/a=b")));
     }
 
     #[test]

@@ -9,7 +9,9 @@ mod past;
 mod scene;
 
 use std::fs;
+use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
+use std::process::Stdio;
 use std::time::{Duration, SystemTime};
 
 use common::{Daemon, Deck, free_composer};
@@ -390,5 +392,57 @@ fn a_rehearsal_goes_through_it_and_does_nothing() {
             !call.args.contains("restart") && !call.args.contains("send"),
             "{call:?}"
         );
+    }
+}
+
+#[test]
+fn a_shell_with_other_settings_sees_what_the_watchdog_sees() {
+    let deck = impatient();
+    deck.profile("work");
+    deck.conductor("here").add();
+    deck.conductor("there").profile("work").add();
+    deck.setting("AGENT_DECK_PROFILE", "work");
+    deck.setting("MIN_GLOBAL_RESTART_INTERVAL_S", "77");
+    let mut daemon = watching(&deck);
+    deck.setting("AGENT_DECK_PROFILE", "");
+    deck.setting("MIN_GLOBAL_RESTART_INTERVAL_S", "99");
+    let (code, text) = said(&deck, &["status", "--all"]);
+    assert_eq!(code, 0, "{text}");
+    contains(
+        &text,
+        &[
+            "conductor-there",
+            "MIN_GLOBAL_RESTART_INTERVAL_S=99 in this shell, and the watchdog has 77",
+        ],
+    );
+    assert!(!text.contains("conductor-here"), "{text}");
+    let (_, text) = said(&deck, &["explain", "conductor-there"]);
+    contains(&text, &["77 s between any two restarts"]);
+    // Without one that lives the shell's own settings are all there is.
+    assert!(daemon.stop().success());
+    let (_, text) = said(&deck, &["status", "--all"]);
+    contains(&text, &["conductor-here"]);
+}
+
+/// Scenario `reader-leaves`.
+#[test]
+fn reader_leaves() {
+    let deck = impatient();
+    for n in 0..300 {
+        deck.conductor(&format!("{n}")).add();
+    }
+    once(&deck).silent();
+    for args in [&["status", "--all"][..], &["status", "--all", "--json"]] {
+        let mut command = deck.watchdog(args);
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut asked = command.spawn().unwrap();
+        let mut first = String::new();
+        let mut reader = BufReader::new(asked.stdout.take().unwrap());
+        reader.read_line(&mut first).unwrap();
+        drop(reader);
+        let output = asked.wait_with_output().unwrap();
+        assert!(!first.is_empty());
+        assert_eq!(output.stderr, b"", "{args:?}");
+        assert_eq!(output.status.code(), Some(0), "{args:?}");
     }
 }

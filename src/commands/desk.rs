@@ -5,11 +5,12 @@
 //! know what is asked of it.
 
 use super::Failed;
+use super::life::{self, Life};
 use crate::capabilities::look::Finding;
 use crate::capabilities::restart::is_critical;
 use crate::cli::Exit;
-use crate::clock::Time;
-use crate::config::Settings;
+use crate::clock::{Clock, Time};
+use crate::config::{Environment, Settings, VARIABLES, given_value};
 use crate::guard::{self, Purpose};
 use crate::machine::Machine;
 use crate::machine::memory::{self, Found};
@@ -26,11 +27,13 @@ pub struct Desk {
     pub machine: Machine,
     /// Memory, flags, lists.
     pub watch: Watch,
+    /// Whether a watchdog lives.
+    pub life: Life,
     /// Why the memory of earlier runs cannot be used; budgets count as spent.
     pub lost: Option<String>,
     /// What cannot be listed now, and why.
     pub unlisted: Vec<(Option<Profile>, NoAnswer)>,
-    /// What is odd about profiles, in words.
+    /// What is odd about settings and profiles, in words.
     pub remarks: Vec<String>,
     /// What was found by looking at sessions that read dead.
     pub found: Vec<(SessionId, Finding)>,
@@ -46,31 +49,35 @@ impl Desk {
     /// Reads the memory and the flags. Asks agent-deck nothing yet.
     ///
     /// # Errors
-    /// When signals cannot be had.
-    pub fn open(settings: Settings) -> Result<Desk, Failed> {
-        let system = |why| Failed {
-            exit: Exit::System,
-            why,
-        };
-        let mut machine = Machine::reader(settings).map_err(system)?;
-        let folder = machine.settings.folder();
-        let now = machine.now();
-        let (state, lost) = match memory::load(&folder, &machine.clock, false) {
+    /// When a setting is wrong, or signals cannot be had.
+    pub fn open(environment: Environment) -> Result<Desk, Failed> {
+        let usage = |why| Failed::new(Exit::Usage, why);
+        let own = Settings::read(environment).map_err(usage)?;
+        let (folder, clock) = (own.folder(), Clock::start());
+        let (state, lost) = match memory::load(&folder, &clock, false) {
             Found::State(state) => (state, None),
             Found::Lost(state, why) => (state, Some(why)),
-            Found::Refused(why) => (State::spent(now), Some(why)),
+            Found::Refused(why) => (State::spent(clock.now()), Some(why)),
         };
+        let life = life::look(&folder, &clock, &state);
+        let (settings, remarks) = match &life.holder {
+            Some(holder) if life.is_well() => as_given(environment, &holder.given, own),
+            Some(_) | None => (own, Vec::new()),
+        };
+        let system = |why| Failed::new(Exit::System, why);
+        let mut machine = Machine::reader(settings, clock).map_err(system)?;
         let mut watch = Watch::new(state, machine.rules());
         watch.last_turn = memory::last_turn(&folder, &machine.clock);
         watch.flags = machine.flags();
         Ok(Desk {
+            now: machine.now(),
             machine,
             watch,
+            life,
             lost,
             unlisted: Vec::new(),
-            remarks: Vec::new(),
+            remarks,
             found: Vec::new(),
-            now,
         })
     }
 
@@ -139,4 +146,29 @@ impl Desk {
         let found = self.found.iter().find(|(found, _)| found == id);
         found.map(|(_, finding)| finding)
     }
+}
+
+/// The settings of the watchdog that lives, and where those of this shell differ.
+fn as_given(environment: Environment, given: &[String], own: Settings) -> (Settings, Vec<String>) {
+    let there = |name: &str| {
+        if VARIABLES.contains(&name) {
+            given_value(given, name)
+        } else {
+            environment(name)
+        }
+    };
+    let differs = |pair: &&String| !given.contains(pair);
+    let remark = |pair: &String| {
+        let name = pair.split('=').next().unwrap_or_default();
+        match given_value(given, name) {
+            Some(value) => {
+                let value = value.to_string_lossy();
+                format!("{pair} in this shell, and the watchdog has {value}")
+            }
+            None => format!("{pair} in this shell, and the watchdog does not have it"),
+        }
+    };
+    let remarks = own.given.iter().filter(differs).map(remark).collect();
+    // What a running watchdog goes by can be read.
+    (Settings::read(&there).unwrap_or(own), remarks)
 }

@@ -7,7 +7,6 @@ use serde_json::{Value, json};
 
 use super::desk::Desk;
 use super::find::Known;
-use super::life;
 use super::paper::{Light, Paper, wrapped};
 use super::rows::{Row, critical_by, row};
 use super::status::{json_row, last, lifts};
@@ -208,12 +207,7 @@ impl Explained<'_> {
     /// What would have to change for the watchdog to act.
     fn to_act(&self) -> Vec<String> {
         let mut said = Vec::new();
-        let watch = &self.desk.watch;
-        let life = life::look(
-            &self.desk.machine.settings.folder(),
-            &self.desk.machine.clock,
-            &watch.saved,
-        );
+        let life = &self.desk.life;
         if !life.is_well() {
             said.push(format!(
                 "a watchdog would have to run: it {}",

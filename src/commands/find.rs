@@ -56,10 +56,7 @@ pub fn find(desk: &Desk, wanted: &str) -> Result<Known, Failed> {
 }
 
 fn usage(why: String) -> Failed {
-    Failed {
-        exit: Exit::Usage,
-        why,
-    }
+    Failed::new(Exit::Usage, why)
 }
 
 /// All sessions that are listed, and those that are only remembered.

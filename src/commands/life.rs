@@ -161,6 +161,7 @@ impl Life {
             "pid": holder.map(|h| h.pid),
             "version": holder.map(|h| &h.version),
             "since": holder.map(|h| &h.since),
+            "settings": holder.map(|h| &h.given),
             "poll_s": holder.map(|h| h.poll_s),
             "sign_of_life_s": seconds(self.sign),
             "last_turn_s": seconds(self.turn),
@@ -210,6 +211,7 @@ mod tests {
             since: "2026-11-30T22:00:00Z".to_owned(),
             version: "0.1.0".to_owned(),
             fast_path: "on".to_owned(),
+            given: Vec::new(),
             turn_ms: 50,
         }
     }

@@ -14,7 +14,7 @@
 use serde_json::Value;
 
 use crate::cli::{Ask, Exit};
-use crate::config::{Environment, Settings};
+use crate::config::Environment;
 use crate::machine::{eprintln_quietly, println_quietly};
 use desk::Desk;
 use paper::Paper;
@@ -56,6 +56,13 @@ pub struct Failed {
     pub why: String,
 }
 
+impl Failed {
+    /// That exit code, for that reason.
+    pub fn new(exit: Exit, why: String) -> Failed {
+        Failed { exit, why }
+    }
+}
+
 /// Carries a command out, and prints what it found.
 pub fn run(ask: &Ask, json: bool, environment: Environment) -> Exit {
     let mut exit = Exit::Done;
@@ -81,12 +88,7 @@ fn answer(
     environment: Environment,
     show: &mut dyn FnMut(&dyn Report),
 ) -> Result<(), Failed> {
-    let usage = |why| Failed {
-        exit: Exit::Usage,
-        why,
-    };
-    let settings = Settings::read(environment).map_err(usage)?;
-    let mut desk = Desk::open(settings)?;
+    let mut desk = Desk::open(environment)?;
     match ask {
         Ask::Status { all } => {
             desk.list();

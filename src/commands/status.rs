@@ -6,7 +6,6 @@
 use serde_json::{Value, json};
 
 use super::desk::Desk;
-use super::life::{self, Life};
 use super::paper::{Light, Paper, cell, wrapped};
 use super::rows::{Act, Row, rows};
 use super::{FORMAT, Report};
@@ -35,7 +34,6 @@ struct Attention {
 /// What `status` found.
 pub struct Status<'a> {
     desk: &'a Desk,
-    life: Life,
     flags: &'a Flags,
     attention: Vec<Attention>,
     rows: Vec<Row<'a>>,
@@ -45,14 +43,12 @@ pub struct Status<'a> {
 
 /// Looks.
 pub fn status(desk: &Desk, all: bool) -> Status<'_> {
-    let folder = desk.machine.settings.folder();
     let watch = &desk.watch;
     let mut rows = rows(watch, desk.now);
     let watched = rows.len();
     rows.retain(|row| all || !row.is_quiet(watch));
     Status {
         desk,
-        life: life::look(&folder, &desk.machine.clock, &watch.saved),
         flags: &watch.flags,
         attention: attention(desk),
         quiet: watched - rows.len(),
@@ -128,8 +124,13 @@ fn attention(desk: &Desk) -> Vec<Attention> {
 impl Status<'_> {
     /// Who watches, how fast, and whether it acts.
     fn head(&self) -> String {
-        let life = self.life.sentence(self.now);
-        let fast = self.life.holder.as_ref().filter(|_| self.life.is_well());
+        let life = self.desk.life.sentence(self.now);
+        let fast = self
+            .desk
+            .life
+            .holder
+            .as_ref()
+            .filter(|_| self.desk.life.is_well());
         let fast = match fast.map(|holder| holder.fast_path.as_str()) {
             None | Some("") => String::new(),
             Some("on") => "; fast path on".to_owned(),
@@ -177,7 +178,7 @@ pub fn last(act: &Act, now: Time) -> String {
 
 impl Report for Status<'_> {
     fn text(&self, paper: &Paper) -> String {
-        let light = if self.life.is_well() {
+        let light = if self.desk.life.is_well() {
             Light::Strong
         } else {
             Light::Red
@@ -235,7 +236,7 @@ impl Report for Status<'_> {
             .map(|pause| json!({ "since": stamp(Some(pause.since)), "until": stamp(pause.until) }));
         json!({
             "format": FORMAT,
-            "watchdog": self.life.json(),
+            "watchdog": self.desk.life.json(),
             "paused": pause,
             "attention": self.attention.iter().map(attention).collect::<Vec<Value>>(),
             "sessions": self.rows.iter().map(|row| json_row(row, self.desk)).collect::<Vec<Value>>(),
@@ -245,7 +246,7 @@ impl Report for Status<'_> {
 
     fn exit(&self) -> Exit {
         let given_up = self.attention.iter().any(|attention| attention.given_up);
-        if given_up || !self.life.is_well() {
+        if given_up || !self.desk.life.is_well() {
             Exit::Trouble
         } else {
             Exit::Done

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use super::desk::Desk;
 use super::find::{Known, find};
 use super::paper::{Paper, wrapped};
-use super::{FORMAT, Failed, Report, life};
+use super::{FORMAT, Failed, Report};
 use crate::cli::{Exit, Until, When};
 use crate::clock::{Time, spoken};
 use crate::config::Environment;
@@ -61,8 +61,7 @@ fn who(environment: Environment) -> String {
 }
 
 fn system(why: String) -> Failed {
-    let exit = Exit::System;
-    Failed { exit, why }
+    Failed::new(Exit::System, why)
 }
 
 /// The session that is meant. One that nobody lists is meant by its full id when
@@ -298,8 +297,7 @@ fn surroundings(desk: &mut Desk) -> Vec<String> {
 
 /// Says that nobody watches; `None` when somebody does.
 fn life_remark(desk: &Desk) -> Option<String> {
-    let folder = desk.machine.settings.folder();
-    let life = life::look(&folder, &desk.machine.clock, &desk.watch.state);
+    let life = &desk.life;
     let sign = life
         .sign
         .map_or(String::new(), |ago| format!(" since {}", spoken(ago)));

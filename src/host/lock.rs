@@ -18,8 +18,9 @@ use super::folder;
 use crate::clock::millis;
 use crate::stored::{Stored, stored};
 
-/// Longest content of a lock file that is read; ours has about 120 bytes.
-const HOLDER_MAX: u64 = 4096;
+/// Longest content of a lock file that is read; ours has about 1000 bytes, and
+/// more where settings are long.
+const HOLDER_MAX: u64 = 65_536;
 
 /// The line is filled up to this many columns: it has about 180, and more where
 /// a reason is long.
@@ -67,6 +68,8 @@ stored! {
         pub version: String,
         /// `on`, or what is left to polling and why; empty: not known (yet).
         pub fast_path: String,
+        /// The settings that it was given, as `NAME=value`.
+        pub given: Vec<String>,
         /// Milliseconds that a turn takes, roughly; nothing: not known (yet).
         pub turn_ms: u64,
     }
@@ -246,6 +249,7 @@ mod tests {
             since: "2026-11-30T22:00:05Z".to_owned(),
             version: "0.1.0".to_owned(),
             fast_path: String::new(),
+            given: Vec::new(),
             turn_ms: 0,
         }
     }

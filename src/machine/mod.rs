@@ -106,8 +106,7 @@ impl Machine {
     ///
     /// # Errors
     /// When signals cannot be had.
-    pub fn reader(settings: Settings) -> Result<Machine, String> {
-        let clock = Clock::start();
+    pub fn reader(settings: Settings, clock: Clock) -> Result<Machine, String> {
         let wait = Wait::new().map_err(|e| format!("signals cannot be had: {e}"))?;
         let pulse = Pulse::new(wait, Notify::default(), None, clock.clone(), settings.poll);
         let mode = Mode {
