@@ -179,9 +179,11 @@ fn hooks_directory_comes_and_goes() {
     deck.trap("list").stdout(all_live.stdout).set();
     let daemon = watching(&deck);
     deck.wait_for_line("watchdog.log", "no fast path: hooks are left to polling");
+    status_says(&deck, "no fast path: hooks are left to polling");
     // Made later.
     std::fs::create_dir(&hooks).unwrap();
     deck.wait_for_line("watchdog.log", "the fast path is back");
+    status_says(&deck, "fast path on");
     has_the_fast_path(&deck, &ids[0]);
     // Swapped by rename.
     std::fs::create_dir(&aside).unwrap();
@@ -206,6 +208,15 @@ fn hooks_directory_comes_and_goes() {
         acts(&deck),
         ids.iter().flat_map(|id| revival(id)).collect::<Vec<_>>()
     );
+}
+
+/// `status` comes to say so.
+fn status_says(deck: &Deck, words: &str) {
+    deck.wait(words, || {
+        let text = String::from_utf8(deck.run(&["status"]).stdout).unwrap();
+        let flat: Vec<&str> = text.split_whitespace().collect();
+        flat.join(" ").contains(words).then_some(())
+    });
 }
 
 /// A hook record leads to a restart.

@@ -107,7 +107,7 @@ const SCENARIOS: &[(&str, Place)] = &[
     ),
     ("hook-rewritten-in-the-same-second", Tested("fast_path")),
     ("event-queue-overflow", Tested("fast_path")),
-    ("hooks-directory-comes-and-goes", Partly("fast_path", 5)),
+    ("hooks-directory-comes-and-goes", Tested("fast_path")),
     (
         "late-answer-is-no-answer",
         Tested("simulator/scenarios/alive"),
@@ -276,7 +276,7 @@ const SCENARIOS: &[(&str, Place)] = &[
     ("planted-links", Tested("memory")),
     (
         "removed-sessions-leave",
-        Partly("simulator/scenarios/memory", 5),
+        Tested("status simulator/scenarios/memory"),
     ),
     (
         "killed-between-intent-and-result",
@@ -349,8 +349,8 @@ const SCENARIOS: &[(&str, Place)] = &[
     ("settings-from-the-environment", Tested("service")),
     ("only-these-commands", Tested("restart")),
     ("recycled-pid", Tested("arbiter")),
-    ("reader-leaves", Partly("service", 5)),
-    ("status-knows-the-last-tick", Waits(5)),
+    ("reader-leaves", Tested("service status")),
+    ("status-knows-the-last-tick", Tested("status")),
     ("every-exit-has-a-reason", Tested("operations")),
     ("installed-is-not-enabled", Waits(5)),
     ("boot-before-the-cli", Tested("programs")),

@@ -446,3 +446,30 @@ fn reader_leaves() {
         assert_eq!(output.status.code(), Some(0), "{args:?}");
     }
 }
+
+/// Scenario `removed-sessions-leave`.
+#[test]
+fn removed_sessions_leave() {
+    let deck = impatient();
+    deck.conductor("stays").add();
+    let ids: Vec<String> = (0..5)
+        .map(|n| deck.conductor(&format!("gone-{n}")).dead().add())
+        .collect();
+    once(&deck).silent();
+    ids.iter().for_each(|id| deck.remove_row(id));
+    once(&deck).silent();
+    let (_, text) = said(&deck, &["status"]);
+    contains(&text, &["conductor-gone-0", "gone for 0 s"]);
+    // A session is gone when good lists have lacked it for ten minutes.
+    pass(&deck, 601);
+    once(&deck).silent();
+    let (code, text) = said(&deck, &["status", "--all"]);
+    assert_eq!(code, 0, "{text}");
+    contains(&text, &["conductor-stays"]);
+    assert!(!text.contains("gone"), "{text}");
+    // Budgets of a gone session are kept for a day.
+    pass(&deck, 86_400);
+    once(&deck).silent();
+    let state = deck.read("state.json");
+    assert!(!ids.iter().any(|id| state.contains(id)), "{state}");
+}

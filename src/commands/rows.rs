@@ -11,6 +11,7 @@ use crate::capabilities::restart::is_critical;
 use crate::clock::{Time, spoken};
 use crate::guard::{self, Answer, BURST_WINDOW, Purpose, Rule, Verdict};
 use crate::model::{Flags, Profile, Session, SessionId, Status};
+use crate::remember::GONE;
 use crate::state::{Child, Memory, Owner};
 use crate::telling;
 use crate::watch::Watch;
@@ -66,8 +67,9 @@ pub fn rows(watch: &Watch, now: Time) -> Vec<Row<'_>> {
         }
     }
     for (id, memory) in &state.sessions {
-        // Those of a profile that cannot be listed, and those that are gone.
-        if watch.row(id).is_none() {
+        // Those of a profile that cannot be listed, and those that have just left.
+        let gone = memory.missing_since.is_some_and(|at| now.since(at) >= GONE);
+        if watch.row(id).is_none() && !gone {
             rows.push(row(watch, id, &memory.title, &memory.profile, None, now));
         }
     }
