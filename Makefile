@@ -29,7 +29,7 @@ export RUST_TEST_THREADS ?= 6
 
 # A shell without a login has not read rustup's setting.
 export PATH := $(PATH):$(HOME)/.cargo/bin
-.PHONY: all help demo test check static bench install uninstall clean cargo
+.PHONY: all help demo picture test check static bench install uninstall clean cargo
 
 all: cargo
 	$(CARGO) build --release --locked
@@ -37,6 +37,7 @@ all: cargo
 help:
 	@echo 'make            release build: $(RELEASE)'
 	@echo 'make demo       watch a bundled stand-in deck: one dies, one is deaf, one waits, one must be left alone'
+	@echo 'make picture    the same, drawn into contrib/demo.svg'
 	@echo 'make test       all tests'
 	@echo 'make check      format, lints and all tests'
 	@echo 'make static     static binary: $(STATIC)'
@@ -48,6 +49,11 @@ help:
 demo: all
 	$(CARGO) build --release --locked --example standin
 	contrib/demo $(RELEASE) target/release/examples/standin
+
+picture: all
+	$(CARGO) build --release --locked --example standin
+	contrib/picture $(RELEASE) target/release/examples/standin >target/demo.svg
+	mv target/demo.svg contrib/demo.svg
 
 test: cargo
 	$(run_tests)
@@ -101,7 +107,7 @@ install:
 	    cp contrib/escalate.sh '$(FOLDER)/escalate.sh' && chmod 700 '$(FOLDER)/escalate.sh' && \
 	    echo 'installed $(FOLDER)/escalate.sh'; \
 	fi
-	@echo 'first look: $(FOLDER)/$(NAME) --once --dry-run --verbose'
+	@echo 'next: $(FOLDER)/$(NAME) doctor; what starts it: its print systemd, launchd or cron'
 
 uninstall:
 	@rm -f '$(FOLDER)/$(NAME)'
@@ -109,10 +115,10 @@ uninstall:
 	@echo 'removed $(FOLDER)/$(NAME); state, logs, flags and your own escalate.sh are kept there'
 else
 install:
-	@mkdir -p '$(DESTDIR)$(PREFIX)/bin' '$(SHARE)/man/man1' '$(SHARE)/$(NAME)'
+	@umask 022 && mkdir -p '$(DESTDIR)$(PREFIX)/bin' '$(SHARE)/man/man1' '$(SHARE)/$(NAME)'
 	@$(call put_binary,$(DESTDIR)$(PREFIX)/bin)
 	@cp contrib/$(NAME).1 '$(SHARE)/man/man1/$(NAME).1'
-	@cp contrib/escalate.sh contrib/logrotate.conf '$(SHARE)/$(NAME)/'
+	@cp contrib/escalate.sh contrib/logrotate.conf contrib/$(NAME)-failed.service '$(SHARE)/$(NAME)/'
 	@for file in $(NAME).service com.agentdeck.watchdog.plist crontab.example; do \
 	    sed -e 's|%h/.agent-deck/watchdog/$(NAME)|$(PREFIX)/bin/$(NAME)|' \
 	        -e 's|[$$]HOME/.agent-deck/watchdog/$(NAME)|$(PREFIX)/bin/$(NAME)|' \
@@ -120,7 +126,8 @@ install:
 	done
 	@chmod 644 '$(SHARE)/man/man1/$(NAME).1' '$(SHARE)/$(NAME)'/* && chmod 755 '$(SHARE)/$(NAME)/escalate.sh'
 	@echo 'installed $(DESTDIR)$(PREFIX)/bin/$(NAME), its man page, and $(SHARE)/$(NAME)/'
-	@echo 'to be told by Telegram, copy escalate.sh from there to ~/.agent-deck/watchdog/'
+	@echo 'next, as the user it is for: $(NAME) doctor; what starts it: its print systemd, launchd or cron'
+	@echo 'to be told by Telegram: $(NAME) print escalate >~/.agent-deck/watchdog/escalate.sh, and chmod 700 it'
 
 uninstall:
 	@rm -f '$(DESTDIR)$(PREFIX)/bin/$(NAME)' '$(SHARE)/man/man1/$(NAME).1'

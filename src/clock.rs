@@ -304,7 +304,8 @@ fn read(boot_id: String) -> Reading {
     }
 }
 
-fn wall_of(time: SystemTime) -> Time {
+/// A file's time as wall time.
+pub fn wall_of(time: SystemTime) -> Time {
     Time(millis(time.duration_since(UNIX_EPOCH).unwrap_or_default()))
 }
 

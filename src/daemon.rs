@@ -53,13 +53,13 @@ pub fn run(settings: Settings, mode: Mode) -> Exit {
     let mut machine = Machine::new(settings, mode, clock, pulse);
     let (state, lost) = match found {
         Found::State(state) => (state, None),
-        Found::Lost(state, why) => (state, Some(why)),
+        Found::Lost(state, level, why) => (state, Some((level, why))),
         Found::Refused(why) => return system(&why),
     };
     let mut watch = Watch::new(state, machine.rules());
     watch.last_turn = memory::last_turn(&folder, &machine.clock);
-    if let Some(why) = lost {
-        memory_lost(&mut watch, &mut machine, &why);
+    if let Some((level, why)) = lost {
+        memory_lost(&mut watch, &mut machine, level, &why);
     }
     if mode.dry_run {
         // Whoever reads it has not read what was said once.
@@ -138,12 +138,12 @@ fn holder(settings: &Settings, mode: Mode, clock: &Clock) -> Holder {
     }
 }
 
-fn memory_lost(watch: &mut Watch, machine: &mut Machine, why: &str) {
+fn memory_lost(watch: &mut Watch, machine: &mut Machine, level: Level, why: &str) {
     let sentence = format!("{why}; every budget begins as spent");
-    machine.note(Level::Critical, memory::STATE, &sentence);
+    machine.note(level, memory::STATE, &sentence);
     let now = machine.now();
     let state: &mut State = &mut watch.state;
-    telling::raise(state, Kind::Lost, "state", Level::Critical, &sentence, now);
+    telling::raise(state, Kind::Lost, "state", level, &sentence, now);
     // Told once; nothing has to happen for it to be over.
     telling::close(state, Kind::Lost, "state");
 }
@@ -169,8 +169,14 @@ fn greet(machine: &mut Machine) {
             format!("profile {}", names.join(", "))
         }
     };
+    // Its end is no news, and its absence afterwards none either.
+    let stays = if machine.mode.once {
+        " for one turn"
+    } else {
+        ""
+    };
     let sentence = format!(
-        "{} starts as process {}: {deck}, {profiles}, poll {}, {} between restarts",
+        "{} starts as process {}{stays}: {deck}, {profiles}, poll {}, {} between restarts",
         crate::cli::VERSION,
         std::process::id(),
         spoken(settings.poll),

@@ -1,13 +1,11 @@
 //! Rules of the house, checked on the source text itself: who may use whom,
-//! what pure rooms do not do, how long things are, and that the code, its help
-//! and its papers say the same. Does not know what any of it does.
+//! what pure rooms do not do, how long things are. Does not know what any of it
+//! does.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
-
-use agent_deck_watchdog::{cli, config};
 
 /// Rooms without windows: they decide, and reach nothing but what they are given.
 const PURE: &[&str] = &[
@@ -306,158 +304,6 @@ fn nothing_panics_on_purpose() {
             assert_eq!(found, None, "src/{}.rs:{at}: {line}", file.name);
         }
     }
-}
-
-/// Words in a text that fit.
-fn words(text: &str, fits: impl Fn(&str) -> bool) -> BTreeSet<String> {
-    let parts = text.split(|c: char| !(c.is_ascii_alphanumeric() || "_-".contains(c)));
-    parts.filter(|word| fits(word)).map(str::to_owned).collect()
-}
-
-fn is_flag(word: &str) -> bool {
-    word.strip_prefix("--")
-        .is_some_and(|name| name.starts_with(|c: char| c.is_ascii_lowercase()))
-}
-
-fn is_variable(word: &str) -> bool {
-    let upper = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_';
-    word.len() > 6 && word.contains('_') && word.chars().all(upper)
-}
-
-fn read(file: &str) -> String {
-    fs::read_to_string(root().join(file)).unwrap()
-}
-
-/// The part of a text between two lines that begin so.
-fn section<'a>(text: &'a str, begin: &str, end: &str) -> &'a str {
-    let begin = text
-        .find(&format!("\n{begin}"))
-        .unwrap_or_else(|| panic!("no {begin}"));
-    let rest = &text[begin + 1..];
-    let end = rest.find(&format!("\n{end}")).unwrap_or(rest.len());
-    &rest[..end]
-}
-
-#[test]
-fn flags_are_the_same_everywhere() {
-    let help = words(cli::HELP, is_flag);
-    assert!(help.len() >= 5, "{help:?}");
-    let man = read("contrib/agent-deck-watchdog.1")
-        .replace("Fl -", "--")
-        .replace("| -", "| --");
-    assert_eq!(
-        words(section(&man, ".Sh SYNOPSIS", ".Sh DESCRIPTION"), is_flag),
-        help
-    );
-    assert_eq!(
-        words(section(&man, ".Sh DESCRIPTION", ".Ss"), is_flag),
-        help
-    );
-    let readme = words(&read("README.md"), is_flag);
-    for flag in help
-        .iter()
-        .filter(|flag| !["--help", "--version"].contains(&flag.as_str()))
-    {
-        assert!(readme.contains(flag), "README.md does not know {flag}");
-    }
-    let code = read("src/cli.rs");
-    for flag in &help {
-        let name = flag.trim_start_matches("--");
-        assert!(
-            code.contains(&format!("Long(\"{name}\")")),
-            "src/cli.rs does not know {flag}"
-        );
-    }
-}
-
-#[test]
-fn variables_are_the_same_everywhere() {
-    let help = words(cli::HELP, is_variable);
-    assert!(help.len() >= 7, "{help:?}");
-    let readme = read("README.md");
-    let rows = section(&readme, "## Settings", "## ").lines();
-    let rows: Vec<&str> = rows.filter(|line| line.starts_with("| `")).collect();
-    let names = rows
-        .iter()
-        .map(|row| row.split('`').nth(1).unwrap().to_owned());
-    assert_eq!(names.collect::<BTreeSet<String>>(), help);
-    let man = read("contrib/agent-deck-watchdog.1");
-    let environment = section(&man, ".Sh ENVIRONMENT", ".Sh ");
-    let items = environment
-        .lines()
-        .filter_map(|line| line.strip_prefix(".It Ev "));
-    assert_eq!(items.map(str::to_owned).collect::<BTreeSet<String>>(), help);
-    // What the code looks up beside them is not ours.
-    let mut code = String::new();
-    for file in program().iter().filter(|file| file.name == "config") {
-        code.extend(file.lines.iter().map(|line| line.clone() + "\n"));
-    }
-    let quoted = code
-        .split('"')
-        .skip(1)
-        .step_by(2)
-        .filter(|text| is_variable(text));
-    let mut quoted: BTreeSet<String> = quoted.map(str::to_owned).collect();
-    assert!(quoted.remove("XDG_DATA_HOME"));
-    assert!(quoted.remove("XDG_CONFIG_HOME"));
-    assert_eq!(quoted, help);
-    // And the numbers.
-    for seconds in [config::SPACING, config::POLL] {
-        let row = rows.iter().find(|row| row.contains(seconds.name)).unwrap();
-        assert!(
-            row.contains(&format!(
-                "| {} | {} to {}",
-                seconds.default, seconds.least, seconds.most
-            )),
-            "{row}"
-        );
-        let item = section(environment, &format!(".It Ev {}", seconds.name), ".It");
-        assert!(
-            item.contains(&format!("{} to {}.", seconds.least, seconds.most)),
-            "{item}"
-        );
-        assert!(
-            item.contains(&format!("Default {}", seconds.default)),
-            "{item}"
-        );
-    }
-}
-
-#[test]
-fn exit_codes_are_the_same_everywhere() {
-    let codes = |texts: &mut dyn Iterator<Item = &str>| -> BTreeSet<u8> {
-        texts.filter_map(|text| text.trim().parse().ok()).collect()
-    };
-    let help = cli::HELP
-        .lines()
-        .find_map(|line| line.strip_prefix("Exit: "))
-        .unwrap();
-    let help = codes(&mut help.split([' ', ',']));
-    let real = [
-        cli::Exit::Done,
-        cli::Exit::Usage,
-        cli::Exit::Taken,
-        cli::Exit::System,
-    ];
-    assert_eq!(help, real.into_iter().map(|exit| exit as u8).collect());
-    let readme = read("README.md");
-    let rows = section(&readme, "## Exit codes", "## ").lines();
-    assert_eq!(
-        codes(&mut rows.filter_map(|line| line.split('|').nth(1))),
-        help
-    );
-    let man = read("contrib/agent-deck-watchdog.1");
-    let items = section(&man, ".Sh EXIT STATUS", ".Sh ").lines();
-    assert_eq!(
-        codes(&mut items.filter_map(|line| line.strip_prefix(".It "))),
-        help
-    );
-}
-
-#[test]
-fn the_changelog_knows_this_version() {
-    let heading = format!("\n## [{}] - ", env!("CARGO_PKG_VERSION"));
-    assert!(read("CHANGELOG.md").contains(&heading), "no {heading}");
 }
 
 #[test]

@@ -149,10 +149,10 @@ fn a_missing_state_in_a_used_folder() {
         ("never used", false, |_| ()),
         ("only watched", false, |deck| once(deck).silent()),
         ("restart.log", true, |deck| {
-            plant(deck, "restart.log", "{}\n")
+            plant(deck, "restart.log", "{\"capability\":\"restart\"}\n")
         }),
         ("restart.log.1", true, |deck| {
-            plant(deck, "restart.log.1", "{}\n")
+            plant(deck, "restart.log.1", "{\"capability\":\"poller\"}\n")
         }),
         ("a state set aside", true, |deck| {
             plant(deck, "state.json.broken-1", "")

@@ -55,7 +55,7 @@ fn program(row: &Session) -> &str {
 }
 
 /// Whether its agent is a Claude, whose composer is known.
-fn is_claude(row: &Session) -> bool {
+pub fn is_claude(row: &Session) -> bool {
     row.tool == "claude" || program(row).starts_with("claude")
 }
 

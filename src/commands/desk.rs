@@ -56,7 +56,7 @@ impl Desk {
         let (folder, clock) = (own.folder(), Clock::start());
         let (state, lost) = match memory::load(&folder, &clock, false) {
             Found::State(state) => (state, None),
-            Found::Lost(state, why) => (state, Some(why)),
+            Found::Lost(state, _, why) => (state, Some(why)),
             Found::Refused(why) => (State::spent(clock.now()), Some(why)),
         };
         let life = life::look(&folder, &clock, &state);

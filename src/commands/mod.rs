@@ -23,8 +23,10 @@ pub mod desk;
 pub mod doctor;
 pub mod explain;
 pub mod find;
+pub mod history;
 pub mod life;
 pub mod paper;
+pub mod print;
 pub mod rehearse;
 pub mod rows;
 pub mod status;
@@ -65,6 +67,10 @@ impl Failed {
 
 /// Carries a command out, and prints what it found.
 pub fn run(ask: &Ask, json: bool, environment: Environment) -> Exit {
+    if let Ask::Print(what) = ask {
+        // Whatever else the environment holds.
+        return print::run(what, environment);
+    }
     let mut exit = Exit::Done;
     let done = answer(ask, environment, &mut |report| {
         let text = if json {
@@ -88,6 +94,24 @@ fn answer(
     environment: Environment,
     show: &mut dyn FnMut(&dyn Report),
 ) -> Result<(), Failed> {
+    if let Ask::History { since, session } = ask {
+        let settings = crate::config::Settings::read(environment).map_err(|why| Failed {
+            exit: Exit::Usage,
+            why,
+        })?;
+        let to = crate::clock::wall_of(std::time::SystemTime::now());
+        let from = match since {
+            crate::cli::When::Span(span) => to.minus(*span),
+            crate::cli::When::At(at) => *at,
+        };
+        show(&history::history(
+            &settings.folder(),
+            from,
+            to,
+            session.as_deref(),
+        )?);
+        return Ok(());
+    }
     let mut desk = Desk::open(environment)?;
     match ask {
         Ask::Status { all } => {
@@ -104,6 +128,10 @@ fn answer(
             desk.list();
             let known = find::find(&desk, session)?;
             show(&rehearse::rehearse(&mut desk, &known));
+        }
+        Ask::Doctor { .. } => {
+            desk.list();
+            show(&doctor::doctor(&mut desk));
         }
         Ask::Clear(session) => show(&words::clear(&mut desk, session, environment)?),
         Ask::Watch { session, off } => show(&words::watch(&mut desk, session, *off, environment)?),

@@ -16,7 +16,7 @@ mod send;
 mod show;
 
 pub use list::{Listed, list};
-pub use pane::pane;
+pub use pane::{form, pane};
 pub use profiles::{ProfileRow, profiles, version};
 pub use restart::restart;
 pub use send::send;

@@ -19,6 +19,7 @@ mod lines;
 mod other;
 mod signs;
 
+pub use composer::FOOTER;
 use composer::{Composer, Ink};
 use lines::Line;
 
@@ -56,6 +57,35 @@ pub fn read(content: &str) -> Screen {
         asks: if decision { signs::kind(window) } else { "" },
         background: composer.as_ref().is_some_and(Composer::has_background),
     }
+}
+
+/// How a screen is drawn, as far as that can hide a composer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Form {
+    /// Lines below the composer; 0 where there is none.
+    pub footer: usize,
+    /// Something on it has a colour or is dim. With `NO_COLOR` a Claude still
+    /// reverses its cursor, and draws what is dim otherwise like typed text.
+    pub coloured: bool,
+}
+
+/// Looks at how the same `content` is drawn.
+pub fn form(content: &str) -> Form {
+    let lines = lines::tail(content);
+    Form {
+        footer: composer::find(&lines).map_or(0, |composer| composer.footer.len()),
+        coloured: content.split("\u{1b}[").skip(1).any(colours),
+    }
+}
+
+/// Whether a sequence sets a colour, or dims (ECMA-48, 8.3.117).
+fn colours(sequence: &str) -> bool {
+    let (codes, _) = sequence.split_once('m').unwrap_or_default();
+    codes.split(';').any(|code| match code.as_bytes() {
+        b"2" => true,
+        [b'3' | b'4' | b'9', digit] => matches!(digit, b'0'..=b'8'),
+        _ => false,
+    })
 }
 
 #[inline(never)]

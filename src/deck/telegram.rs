@@ -117,7 +117,7 @@ fn about(file: &Path, line: usize, why: &str) -> String {
 ///
 /// # Errors
 /// Names the file: not a plain file, too long, or not readable.
-fn read(file: &Path) -> Result<Option<String>, String> {
+pub fn read(file: &Path) -> Result<Option<String>, String> {
     // NONBLOCK: opening a FIFO would wait for its other end.
     let flags = OFlags::NONBLOCK.bits().cast_signed();
     let opened = OpenOptions::new().read(true).custom_flags(flags).open(file);

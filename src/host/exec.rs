@@ -55,9 +55,9 @@ const TOKEN: [&str; 2] = ["TELEGRAM_BOT_TOKEN", "TELEGRAM_STATE_DIR"];
 
 /// Where programs are, should PATH not say so (cron, launchd): agent-deck needs tmux.
 #[cfg(not(target_os = "macos"))]
-const USUAL_PLACES: [&str; 3] = ["/usr/local/bin", "/usr/bin", "/bin"];
+pub const USUAL_PLACES: [&str; 3] = ["/usr/local/bin", "/usr/bin", "/bin"];
 #[cfg(target_os = "macos")]
-const USUAL_PLACES: [&str; 4] = ["/opt/homebrew/bin", "/usr/local/bin", "/usr/bin", "/bin"];
+pub const USUAL_PLACES: [&str; 4] = ["/opt/homebrew/bin", "/usr/local/bin", "/usr/bin", "/bin"];
 
 /// What is to be run, and within which bounds.
 #[derive(Clone, Copy, Debug)]

@@ -133,7 +133,7 @@ fn write_new(path: &Path, bytes: &[u8], durable: bool) -> io::Result<()> {
 /// Names the path. `NotFound` when there is none; anything else for links,
 /// FIFOs, folders, other people's files and files that are too big.
 pub fn read_small(path: &Path, max: u64) -> io::Result<Vec<u8>> {
-    let file = open_checked(path, OpenOptions::new().read(true))?;
+    let file = open_read(path)?;
     let mut bytes = Vec::new();
     file.take(max.saturating_add(1))
         .read_to_end(&mut bytes)
@@ -142,6 +142,14 @@ pub fn read_small(path: &Path, max: u64) -> io::Result<Vec<u8>> {
         return Err(refused(path, &format!("has more than {max} bytes")));
     }
     Ok(bytes)
+}
+
+/// Opens a plain file of ours for reading.
+///
+/// # Errors
+/// As [`read_small`], but for the size.
+pub fn open_read(path: &Path) -> io::Result<File> {
+    open_checked(path, OpenOptions::new().read(true))
 }
 
 /// Opens for adding at the end, made with 0600 when missing. Its last byte can

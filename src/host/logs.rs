@@ -18,7 +18,7 @@ use crate::model::Level;
 use super::folder;
 
 /// Longest line in bytes, its end included.
-const LINE_MAX: usize = 16 * 1024;
+pub const LINE_MAX: usize = 16 * 1024;
 
 /// Size in bytes at which a log that nobody rotates becomes `.1` (DESIGN 2.3).
 const LOG_MAX: u64 = 8 * 1024 * 1024;

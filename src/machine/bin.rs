@@ -61,7 +61,8 @@ impl Program {
     }
 }
 
-pub(super) fn is_program(path: &Path) -> bool {
+/// Whether it is a file that somebody may run.
+pub fn is_program(path: &Path) -> bool {
     path.metadata()
         .is_ok_and(|m| m.is_file() && m.permissions().mode() & 0o111 != 0)
 }

@@ -1,8 +1,10 @@
 //! The state file at the start of a run: read back, or set aside.
 //!
 //! A memory that was lost begins spent, never fresh; only a folder that has
-//! never been used starts fresh (DESIGN 3.5). This file does not know what is
-//! remembered.
+//! never been used starts fresh (DESIGN 3.5). agent-deck's Python watchdog used
+//! the same folder and kept its memory to itself: what it restarted a minute ago
+//! is not known, so a folder taken over from it begins spent as well. This file
+//! does not know what is remembered.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -10,14 +12,19 @@ use std::path::Path;
 
 use crate::clock::{Clock, Time};
 use crate::host::folder;
+use crate::model::Level;
 use crate::state::State;
 
 /// Name of the state file.
 pub const STATE: &str = "state.json";
+/// One that cannot be read is renamed; the second of that follows.
+const BROKEN: &str = "state.json.broken-";
 /// A log bounds itself at 8 MiB (DESIGN 2.3).
 const LOG_MOST: u64 = 16 * 1024 * 1024;
 /// How the line of a nudge reads.
 const NUDGED: &[u8] = crate::report::ASKED.as_bytes();
+/// Stands in each line of our `restart.log`, and in none of the Python watchdog's.
+const OURS: &[u8] = b"\"capability\"";
 /// A thousand sessions take less than one MiB.
 const STATE_MOST: u64 = 64 * 1024 * 1024;
 
@@ -25,8 +32,8 @@ const STATE_MOST: u64 = 64 * 1024 * 1024;
 pub enum Found {
     /// A state, read back or fresh.
     State(State),
-    /// The state was lost: this one is spent, and why.
-    Lost(State, String),
+    /// There was another memory: this one is spent, and how bad that is and why.
+    Lost(State, Level, String),
     /// Something lies there that must not be touched.
     Refused(String),
 }
@@ -40,7 +47,11 @@ pub fn load(folder: &Path, clock: &Clock, set_aside: bool) -> Found {
         Ok(bytes) => bytes,
         Err(e) if e.kind() == ErrorKind::NotFound && was_used(folder) => {
             let why = format!("{STATE} is missing from a folder that has been used");
-            return Found::Lost(State::spent(now), why);
+            return Found::Lost(State::spent(now), Level::Critical, why);
+        }
+        Err(e) if e.kind() == ErrorKind::NotFound && has_restart_log(folder) => {
+            let why = "this folder is taken over from another watchdog, as its restart.log shows";
+            return Found::Lost(State::spent(now), Level::Warning, why.to_owned());
         }
         Err(e) if e.kind() == ErrorKind::NotFound => return Found::State(State::default()),
         Err(e) => return Found::Refused(e.to_string()),
@@ -48,17 +59,22 @@ pub fn load(folder: &Path, clock: &Clock, set_aside: bool) -> Found {
     match State::decode(&bytes, now, &clock.reading()) {
         Ok(state) => Found::State(state),
         Err(why) => {
-            let aside = format!("{STATE}.broken-{}", clock.reading().wall / 1000);
+            let mut seconds = clock.reading().wall / 1000;
+            let aside = loop {
+                let aside = format!("{BROKEN}{seconds}");
+                if fs::symlink_metadata(folder.join(&aside)).is_err() {
+                    break aside;
+                }
+                seconds += 1;
+            };
             let kept = set_aside && fs::rename(&path, folder.join(&aside)).is_ok();
             let aside = if kept {
                 format!(", set aside as {aside}")
             } else {
                 String::new()
             };
-            Found::Lost(
-                State::spent(now),
-                format!("{STATE} cannot be read ({why}){aside}"),
-            )
+            let why = format!("{STATE} cannot be read ({why}){aside}");
+            Found::Lost(State::spent(now), Level::Critical, why)
         }
     }
 }
@@ -69,25 +85,25 @@ pub fn last_turn(folder: &Path, clock: &Clock) -> Option<Time> {
     Some(clock.from_system(touched).min(clock.now()))
 }
 
-/// A folder has been used when something was restarted or asked from it, or a
-/// state was set aside in it.
+/// A folder has been used by us when something was restarted or asked from it, or
+/// a state was set aside in it.
 fn was_used(folder: &Path) -> bool {
-    let asked = |name: &str| {
+    let says = |name: &str, words: &[u8]| {
         let log = folder::read_small(&folder.join(name), LOG_MOST).unwrap_or_default();
-        let mut lines = log.split(|&byte| byte == b'\n');
-        lines.any(|line| line.windows(NUDGED.len()).any(|part| part == NUDGED))
+        log.windows(words.len()).any(|part| part == words)
     };
-    let written = |name: &str| fs::metadata(folder.join(name)).is_ok_and(|m| m.len() > 0);
     let broken = |entry: Result<fs::DirEntry, std::io::Error>| {
-        entry.is_ok_and(|e| {
-            e.file_name()
-                .to_string_lossy()
-                .starts_with("state.json.broken-")
-        })
+        entry.is_ok_and(|e| e.file_name().to_string_lossy().starts_with(BROKEN))
     };
-    written("restart.log")
-        || written("restart.log.1")
-        || asked("watchdog.log")
-        || asked("watchdog.log.1")
+    says("restart.log", OURS)
+        || says("restart.log.1", OURS)
+        || says("watchdog.log", NUDGED)
+        || says("watchdog.log.1", NUDGED)
         || fs::read_dir(folder).is_ok_and(|mut entries| entries.any(broken))
+}
+
+/// Whether somebody has restarted something from here.
+fn has_restart_log(folder: &Path) -> bool {
+    let written = |name: &str| fs::metadata(folder.join(name)).is_ok_and(|log| log.len() > 0);
+    written("restart.log") || written("restart.log.1")
 }

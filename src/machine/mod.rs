@@ -11,6 +11,7 @@ use crate::config::{Settings, Wanted};
 use crate::deck::answers::{self, ProfileRow};
 use crate::deck::argv::{self, LIST_DEADLINE, READ_DEADLINE, RESTART_DEADLINE, SEND_DEADLINE};
 use crate::deck::places::Roots;
+use crate::deck::screen::Form;
 use crate::deck::{agent_file, database, hooks, processes};
 use crate::guard::{Limits, NudgePermit, Permit};
 use crate::host::exec::{self, Running};
@@ -20,13 +21,13 @@ use crate::host::wait::Wait;
 use crate::host::{flags, folder};
 use crate::model::{
     AgentSays, Delivery, Flags, Level, NoAnswer, Pane, Pollers, Process, ProcessMark, Profile,
-    Restarted, Scope, Session, SessionId, Shown, Sight, Telegram, Traces,
+    Restarted, Scope, Screen, Session, SessionId, Shown, Sight, Telegram, Traces,
 };
 use crate::state::{Life, State};
 use crate::watch::Rules;
 use crate::world::{Channel, Ran, Record, Sent, World};
 
-mod bin;
+pub mod bin;
 mod commands;
 mod escalation;
 pub mod memory;
@@ -211,6 +212,19 @@ impl Machine {
     fn config_dir(&self, agent: Option<&Process>) -> PathBuf {
         let set = agent.and_then(|agent| agent.config_dir.clone());
         set.unwrap_or_else(|| self.settings.home.join(".claude"))
+    }
+
+    /// The screen of a session, and how it is drawn. `None`: no terminal stands.
+    ///
+    /// # Errors
+    /// As [`World::pane`].
+    pub fn form(
+        &mut self,
+        profile: &Profile,
+        id: &SessionId,
+    ) -> Result<Option<(Screen, Form)>, NoAnswer> {
+        let output = self.ask(&argv::pane(profile, id), READ_DEADLINE, ANSWER_MOST)?;
+        answers::form(&output.raw(), id)
     }
 
     fn wall(&self) -> Time {

@@ -11,6 +11,11 @@ use super::{FORMAT, Report};
 use crate::cli::Exit;
 use crate::host::logs::escape;
 
+pub mod agents;
+pub mod around;
+pub mod screen;
+pub mod service;
+
 /// Columns before the sentence: the light's word and the name.
 const INDENT: usize = 25;
 
@@ -71,6 +76,14 @@ impl Check {
 pub struct Doctor {
     /// In the order in which they were made.
     pub checks: Vec<Check>,
+}
+
+/// Looks at all of it.
+pub fn doctor(desk: &mut super::desk::Desk) -> Doctor {
+    let mut checks = service::checks(desk);
+    checks.extend(agents::checks(desk));
+    checks.extend(screen::checks(desk));
+    Doctor { checks }
 }
 
 impl Report for Doctor {

@@ -7,7 +7,8 @@ use serde_json::Value;
 
 use super::show::another;
 use super::{ErrorAnswer, Object, Raw, text};
-use crate::model::{NoAnswer, Pane, SessionId};
+use crate::deck::screen::{self, Form};
+use crate::model::{NoAnswer, Pane, Screen, SessionId};
 
 /// What agent-deck says when the terminal could not be read.
 const UNREADABLE: &str = "failed to capture pane: ";
@@ -36,12 +37,27 @@ const NOTICES: [(&str, &str); 2] = [
 /// # Errors
 /// When it cannot be said.
 pub fn pane(raw: &Raw, asked: &SessionId) -> Result<Pane, NoAnswer> {
+    let content = content(raw, asked)?;
+    Ok(content.map_or(Pane::Gone, |content| Pane::Stands(screen::read(&content))))
+}
+
+/// The same, and how the screen is drawn. `None`: there is no terminal.
+///
+/// # Errors
+/// As [`pane`].
+pub fn form(raw: &Raw, asked: &SessionId) -> Result<Option<(Screen, Form)>, NoAnswer> {
+    let content = content(raw, asked)?;
+    Ok(content.map(|content| (screen::read(&content), screen::form(&content))))
+}
+
+/// The text of the terminal; `None`: there is none.
+fn content(raw: &Raw, asked: &SessionId) -> Result<Option<String>, NoAnswer> {
     let Some(object) = raw.first_object() else {
         return Err(raw.refusal());
     };
     match raw.code {
-        Some(0) => screen(raw, &object, asked),
-        Some(1) if says_none(&object) => Ok(Pane::Gone),
+        Some(0) => text_of(raw, object, asked),
+        Some(1) if says_none(&object) => Ok(None),
         Some(_) | None => Err(raw.refusal()),
     }
 }
@@ -56,20 +72,17 @@ fn says_none(object: &Object) -> bool {
     })
 }
 
-fn screen(raw: &Raw, object: &Object, asked: &SessionId) -> Result<Pane, NoAnswer> {
-    let content = match object.get("content") {
-        Some(Value::String(content)) if text(object, "role") == "pane" => content,
+fn text_of(raw: &Raw, mut object: Object, asked: &SessionId) -> Result<Option<String>, NoAnswer> {
+    let content = match object.remove("content") {
+        Some(Value::String(content)) if text(&object, "role") == "pane" => content,
         _ => return Err(raw.refusal()),
     };
-    match text(object, "session_id") {
+    match text(&object, "session_id") {
         id if id == asked.as_str() => {}
         id if id.is_empty() => return Err(raw.refusal()),
         id => return Err(another(asked, &id)),
     }
-    if is_notice(content) {
-        return Ok(Pane::Gone);
-    }
-    Ok(Pane::Stands(crate::deck::screen::read(content)))
+    Ok((!is_notice(&content)).then_some(content))
 }
 
 /// A screen that merely shows such words goes on below them, with a prompt or

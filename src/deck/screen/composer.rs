@@ -15,7 +15,7 @@ const RULE: usize = 20;
 const PROMPT: usize = 2;
 /// Lines below the box that are a footer; more are a menu or a help text
 /// (recordings, section 3.2).
-const FOOTER: usize = 2;
+pub const FOOTER: usize = 2;
 /// Lines below a box at which it is taken for a drawing in the history.
 const FAR: usize = 40;
 /// The proposal that is none.

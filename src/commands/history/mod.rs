@@ -1,0 +1,316 @@
+//! `history`: the night as a person would tell it, from the three logs.
+//!
+//! | file | what |
+//! | --- | --- |
+//! | `lines.rs` | files and lines |
+//! | `parts.rs` | a line, taken apart |
+//! | `names.rs` | what sessions are called |
+//! | `story.rs` | from lines to a story |
+//! | `runs.rs` | when the watchdog itself ran |
+//! | `page.rs` | the story on one screen |
+//!
+//! agent-deck need not be there for it. This file does not know what the lines
+//! mean.
+
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use serde_json::{Map, Value, json};
+
+use super::paper::{Light, Paper, wrapped};
+use super::{FORMAT, Failed, Report};
+use crate::clock::{Time, spoken, wall_of};
+use crate::host::lock::{Mode, read_holder};
+use crate::host::logs::escape;
+use lines::{Entry, Lines};
+use names::Names;
+use runs::{Runs, Sign};
+use story::{Item, Summary, Teller};
+
+mod lines;
+mod names;
+mod page;
+mod parts;
+mod runs;
+mod story;
+
+/// What happened.
+pub struct History {
+    folder: String,
+    from: Time,
+    to: Time,
+    /// The session that was asked for: its id, or what was asked for where the
+    /// logs know none.
+    session: Option<String>,
+    lines: Lines,
+    items: Vec<Item>,
+    summary: Summary,
+    runs: Runs,
+    sign: Option<Sign>,
+}
+
+/// Reads what happened between two wall times, of one session or of all.
+///
+/// # Errors
+/// When the folder cannot be read, or several sessions have that title.
+pub fn history(
+    folder: &Path,
+    from: Time,
+    to: Time,
+    wanted: Option<&str>,
+) -> Result<History, Failed> {
+    let mut lines = lines::read(folder, from, to)?;
+    let names = Names::new(&lines.entries);
+    let session = match wanted {
+        Some(wanted) => names
+            .find(wanted, &lines.entries)?
+            .or(Some(wanted.to_owned())),
+        None => None,
+    };
+    let mut runs = Runs::new(lines.before);
+    let mut teller = Teller::new(names);
+    let mut last = None;
+    for (at, entry) in lines.entries.iter().enumerate() {
+        match entry.kind {
+            lines::Kind::Start | lines::Kind::End => runs.tell(entry, last),
+            _ if session.as_ref().is_none_or(|id| entry.is_about(id)) => {
+                teller.tell(entry, &lines.entries[at + 1..]);
+            }
+            _ => {}
+        }
+        last = Some(entry.at);
+    }
+    let sign = sign(folder);
+    runs.end(sign, to);
+    let (mut items, summary) = teller.end();
+    for item in runs.items.drain(..).rev() {
+        let at = items.partition_point(|told| told.at < item.at);
+        items.insert(at, item);
+    }
+    if let Some(id) = &session {
+        lines.entries.retain(|entry| entry.is_about(id));
+    }
+    Ok(History {
+        folder: folder.display().to_string(),
+        from,
+        to,
+        session,
+        lines,
+        items,
+        summary,
+        runs,
+        sign,
+    })
+}
+
+/// The last sign of life, as the lock file shows it.
+fn sign(folder: &Path) -> Option<Sign> {
+    let lock = folder.join("lock");
+    let holder = read_holder(&lock).ok()?;
+    Some(Sign {
+        at: wall_of(fs::metadata(&lock).ok()?.modified().ok()?),
+        once: holder.mode == Mode::Once,
+        poll: Duration::from_secs(holder.poll_s),
+    })
+}
+
+impl Report for History {
+    fn text(&self, paper: &Paper) -> String {
+        let mut page = match self.in_numbers() {
+            numbers if self.items.is_empty() => wrapped("", &numbers, 2),
+            numbers => paper.lit(Light::Strong, wrapped("", &numbers, 2).trim_end()) + "\n\n",
+        };
+        page.push_str(&page::lay_out(&self.items, paper));
+        let remarks = self.remarks();
+        if !remarks.is_empty() {
+            page.push('\n');
+        }
+        for remark in remarks {
+            page.push_str(&wrapped("", &escape(&remark), 2));
+        }
+        page
+    }
+
+    fn json(&self) -> Value {
+        let Summary {
+            restarts,
+            in_vain,
+            given_up,
+            nudges,
+            told,
+            written,
+            not_told,
+        } = self.summary;
+        let stamp = Time::rfc3339;
+        let gaps = self.runs.gaps.iter().map(
+            |gap| json!({ "from": stamp(gap.from), "to": stamp(gap.to), "certain": gap.certain }),
+        );
+        let unread = self.lines.unread.iter();
+        let unread = unread.map(|(file, why)| json!({ "file": file, "why": why }));
+        json!({
+            "format": FORMAT,
+            "since": stamp(self.from),
+            "until": stamp(self.to),
+            "session": self.session,
+            "summary": {
+                "restarts": restarts,
+                "restarts_in_vain": in_vain,
+                "given_up": given_up,
+                "nudges": nudges,
+                "told": told,
+                "only_written_down": written,
+                "not_told": not_told,
+                "not_run_s": self.runs.away(self.from).as_secs(),
+            },
+            "entries": self.lines.entries.iter().map(object).collect::<Vec<Value>>(),
+            "gaps": gaps.collect::<Vec<Value>>(),
+            "last_sign_of_life": self.sign.map(|sign| stamp(sign.at)),
+            "lines_unreadable": self.lines.torn,
+            "lines_of_python_watchdog": self.lines.foreign,
+            "lines_dated_ahead": self.lines.ahead,
+            "lines_left_out": self.lines.left_out,
+            "files_not_read": unread.collect::<Vec<Value>>(),
+        })
+    }
+}
+
+/// One line of a log for programs; what does not apply is not there.
+fn object(entry: &Entry) -> Value {
+    let mut object = Map::new();
+    let capability = if entry.deaf { "poller" } else { "restart" };
+    let (outcome, rule, capability) = match entry.kind {
+        lines::Kind::Refusal => ("", entry.word.as_str(), capability),
+        lines::Kind::Attempt | lines::Kind::Outcome => (entry.word.as_str(), "", capability),
+        lines::Kind::Told => (entry.word.as_str(), "", ""),
+        _ => ("", "", ""),
+    };
+    for (name, text) in [
+        ("time", entry.at.rfc3339().as_str()),
+        ("log", entry.log),
+        ("event", entry.kind.word()),
+        ("level", &entry.level),
+        ("session", &entry.session),
+        ("title", &entry.title),
+        ("profile", &entry.profile),
+        ("capability", capability),
+        ("outcome", outcome),
+        ("rule", rule),
+        ("episode", &entry.episodes),
+        ("text", &entry.text),
+        ("why", &entry.why),
+    ] {
+        if !text.is_empty() {
+            object.insert(name.to_owned(), Value::from(text));
+        }
+    }
+    Value::Object(object)
+}
+
+/// `1 nudge`, `2 nudges`.
+fn count(n: u64, one: &str) -> String {
+    let s = if n == 1 { "" } else { "s" };
+    format!("{n} {one}{s}")
+}
+
+fn times(n: u64) -> String {
+    match n {
+        1 => "once".to_owned(),
+        2 => "twice".to_owned(),
+        n => format!("{n} times"),
+    }
+}
+
+impl History {
+    /// The first line.
+    fn in_numbers(&self) -> String {
+        let of = &self.summary;
+        let mut parts = Vec::new();
+        if of.restarts > 0 {
+            parts.push(count(of.restarts, "restart"));
+        }
+        if of.in_vain > 0 {
+            parts.push(format!("{} in vain", of.in_vain));
+        }
+        if of.given_up > 0 {
+            parts.push(format!("{} given up", of.given_up));
+        }
+        if of.nudges > 0 {
+            parts.push(count(of.nudges, "nudge"));
+        }
+        for (n, what) in [
+            (of.told, "told"),
+            (of.written, "only written down"),
+            (of.not_told, "not told"),
+        ] {
+            if n > 0 {
+                parts.push(format!("{what} {}", times(n)));
+            }
+        }
+        if parts.is_empty() {
+            parts.push(match self.lines.entries.is_empty() {
+                true => "nothing is written down".to_owned(),
+                false => "no restart, no nudge, nobody told".to_owned(),
+            });
+        }
+        let away = self.runs.away(self.from);
+        if away > Duration::ZERO {
+            parts.push(format!("the watchdog did not run for {}", spoken(away)));
+        }
+        let whose = match &self.session {
+            Some(id) => format!("{}: ", escape(id)),
+            None => String::new(),
+        };
+        let (parts, from) = (parts.join(", "), self.from.rfc3339());
+        format!("{whose}{parts}; since {from}").replace("written down; since", "written down since")
+    }
+
+    /// What there is to say about the logs themselves.
+    fn remarks(&self) -> Vec<String> {
+        let lines = &self.lines;
+        let mut said = Vec::new();
+        for (n, what) in [
+            (lines.torn, "cannot be read: torn, or not by this program."),
+            (
+                lines.foreign,
+                "of agent-deck's Python watchdog: not told here.",
+            ),
+            (
+                lines.ahead,
+                "with a date later than now: was the clock set back?",
+            ),
+            (lines.left_out, "too many: only the newest are told here."),
+        ] {
+            if n > 0 {
+                said.push(format!("{} {what}", count(n, "line")));
+            }
+        }
+        let unread = lines
+            .unread
+            .iter()
+            .map(|(file, why)| format!("{file} ({why})"));
+        let unread = unread.collect::<Vec<String>>().join(", ");
+        if !unread.is_empty() {
+            said.push(format!("Not read: {unread}."));
+        }
+        if !lines.any {
+            said.push(format!("There are no logs in {}.", self.folder));
+        }
+        if let Some(sign) = self.sign {
+            let once = match sign.once {
+                true => {
+                    ". It runs in single runs (--once): of those that found nothing to do, and of \
+                     those that did not come, there are no lines"
+                }
+                false => "",
+            };
+            let at = sign.at.rfc3339();
+            said.push(format!("The watchdog's last sign of life: {at}{once}."));
+        }
+        said
+    }
+}
+
+#[cfg(test)]
+#[path = "history_tests.rs"]
+mod tests;

@@ -1,0 +1,182 @@
+//! One line of a log, taken apart.
+//!
+//! This file does not know where lines come from, nor what they tell together.
+
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::lines::{Entry, Kind, LOGS, Line};
+use crate::clock::{Time, millis};
+use crate::model::SessionId;
+use crate::report::ASKED;
+
+/// What the watchdog says of itself, when it starts and when it ends.
+const STARTS: &str = " starts as process ";
+const ENDS: &str = "ends, as a signal asked";
+/// The same where its lock was lost.
+const LOST: &str = "cannot be taken anew, leaving";
+/// Stands in the start of a run that stays for one turn.
+pub const ONE_TURN: &str = " for one turn: ";
+/// What follows an order of the user, in the sentence of a session left alone.
+const ON_PURPOSE: [(&str, &str); 2] = [
+    ("it was stopped on purpose", "stopped"),
+    ("it is archived", "archived"),
+];
+
+/// Who a line of `watchdog.log` may be about besides sessions and profiles.
+const OTHERS: [&str; 5] = ["watchdog", "settings", "lock", "state.json", "pollers"];
+
+/// Whether a line of `watchdog.log` says that the watchdog runs from now on, or
+/// no longer.
+pub fn runs(line: &[u8]) -> Option<bool> {
+    let line = line.get(20..)?;
+    let begins = |begin: &str| line.starts_with(begin.as_bytes());
+    if !begins(" INFO watchdog: ") && !begins(" CRITICAL lock: ") {
+        return None;
+    }
+    match watchdog(&String::from_utf8_lossy(line)) {
+        Some(Kind::Start) => Some(true),
+        Some(_) => Some(false),
+        None => None,
+    }
+}
+
+/// Start and end of the watchdog.
+fn watchdog(sentence: &str) -> Option<Kind> {
+    if sentence.contains(STARTS) {
+        return (!sentence.contains(ONE_TURN)).then_some(Kind::Start);
+    }
+    (sentence.ends_with(ENDS) || sentence.contains(LOST)).then_some(Kind::End)
+}
+
+/// A line of `watchdog.log`, of which the time was read.
+pub fn people(line: &str, at: Option<Time>, zones: Duration) -> Line {
+    let Some(at) = at else {
+        // `2026-11-30 22:00:05,123 INFO watchdog MainThread: …`
+        let stamp = line.get(..19).filter(|_| line.get(19..20) == Some(","));
+        let local = stamp.and_then(|stamp| Time::parse_rfc3339(&format!("{stamp}Z")));
+        return local.map_or(Line::Torn, |at| Line::Foreign(at.plus(zones)));
+    };
+    let rest = line.get(21..).unwrap_or_default();
+    let Some((level, rest)) = rest.split_once(' ') else {
+        return Line::Torn;
+    };
+    match level {
+        "DETAIL" => return Line::Quiet(at),
+        "INFO" | "WARNING" | "CRITICAL" => {}
+        _ => return Line::Torn,
+    }
+    let Some((subject, sentence)) = subject(rest) else {
+        return Line::Torn;
+    };
+    let mut entry = Entry::new(at, LOGS[2], Kind::Note);
+    entry.level = level.to_ascii_lowercase();
+    entry.text = sentence.to_owned();
+    match subject.rsplit_once(' ').unwrap_or(("", subject)) {
+        (title, id) if is_id(id) => {
+            (entry.title, entry.session) = (title.to_owned(), id.to_owned());
+            session(&mut entry);
+        }
+        _ => {
+            entry.title = subject.to_owned();
+            if subject == OTHERS[0] || subject == "lock" {
+                entry.kind = watchdog(sentence).unwrap_or(Kind::Note);
+            }
+        }
+    }
+    Line::Entry(Box::new(entry))
+}
+
+/// Whether a word is a full id of agent-deck's: it ends with a time.
+pub fn is_id(word: &str) -> bool {
+    SessionId::parse(word).is_some_and(|id| id.created().is_some())
+}
+
+/// `title id: sentence`, or another subject than a session. A title may hold
+/// anything, a colon too.
+fn subject(line: &str) -> Option<(&str, &str)> {
+    let first = line.split_once(": ")?;
+    if OTHERS.contains(&first.0) {
+        return Some(first);
+    }
+    let mut from = 0;
+    while let Some(at) = line[from..].find(": ") {
+        let at = from + at;
+        let head = &line[..at];
+        if is_id(head.rsplit(' ').next().unwrap_or_default()) {
+            return Some((head, &line[at + 2..]));
+        }
+        from = at + 2;
+    }
+    Some(first)
+}
+
+/// What the sentence says of a session.
+fn session(entry: &mut Entry) {
+    let text = entry.text.as_str();
+    if let Some(evidence) = text.strip_prefix("restarting it: ") {
+        entry.kind = Kind::Attempt;
+        entry.text = evidence.to_owned();
+    } else if let Some(rest) = text.strip_prefix("restart: ") {
+        let (word, sentence) = rest.split_once(": ").unwrap_or((rest, ""));
+        entry.kind = Kind::Outcome;
+        (entry.word, entry.text) = (word.to_owned(), sentence.to_owned());
+    } else if let Some((rule, sentence)) = text
+        .strip_prefix("not restarted (")
+        .and_then(|rest| rest.split_once("): "))
+    {
+        entry.kind = Kind::Refusal;
+        (entry.word, entry.text) = (rule.to_owned(), sentence.to_owned());
+    } else if text.starts_with(ASKED) {
+        entry.kind = Kind::Nudge;
+    } else if text.starts_with("lives again after ") {
+        entry.kind = Kind::Alive;
+    } else if let Some(text) = text.strip_suffix(", left alone")
+        && let Some((_, word)) = ON_PURPOSE.iter().find(|(purpose, _)| *purpose == text)
+    {
+        entry.kind = Kind::Refusal;
+        (entry.word, entry.text) = ((*word).to_owned(), text.to_owned());
+    }
+    entry.deaf = entry.kind == Kind::Attempt && entry.text.starts_with("nobody polls Telegram");
+}
+
+/// A line of `restart.log` or `escalations.log`.
+pub fn object(line: &str, log: &'static str) -> Line {
+    let Ok(object) = serde_json::from_str::<Value>(line) else {
+        return Line::Torn;
+    };
+    let text = |name: &str| object[name].as_str().unwrap_or_default().to_owned();
+    let Some(at) = Time::parse_rfc3339(&text("time")) else {
+        // `{"ts": 1796086800.25, "severity": …}`
+        let seconds = object["ts"].as_f64().map(Duration::try_from_secs_f64);
+        return match seconds {
+            Some(Ok(since)) => Line::Foreign(Time(millis(since))),
+            Some(Err(_)) | None => Line::Torn,
+        };
+    };
+    let mut entry = Entry::new(at, log, Kind::Note);
+    (entry.text, entry.why) = (text("text"), text("why"));
+    if log == LOGS[1] {
+        entry.kind = Kind::Told;
+        (entry.level, entry.word) = (text("severity"), text("outcome"));
+        entry.episodes = text("episode");
+        let about = |key: &str| Some(key.split_once(':')?.1.to_owned());
+        let mut about = entry.episodes.split(' ').filter_map(about);
+        entry.session = about.find(|id| is_id(id)).unwrap_or_default();
+        return Line::Entry(Box::new(entry));
+    }
+    (entry.session, entry.title) = (text("session"), text("title"));
+    entry.profile = text("profile");
+    entry.deaf = object["capability"] == "poller";
+    (entry.kind, entry.word) = match text("event").as_str() {
+        "attempt" => (Kind::Attempt, String::new()),
+        "outcome" => (Kind::Outcome, text("outcome")),
+        "refusal" => (Kind::Refusal, text("rule")),
+        other => (Kind::Note, other.to_owned()),
+    };
+    if entry.kind == Kind::Attempt {
+        entry.text = text("evidence");
+    }
+    Line::Entry(Box::new(entry))
+}

@@ -1,0 +1,345 @@
+//! `print`: the files of `contrib/`, from the binary. Those that start the
+//! program name this very binary, and carry over what a service manager does not
+//! know of the user's shell: `PATH`, and where tmux and agent-deck keep things.
+//!
+//! It works whatever the environment holds. This file does not know what is in
+//! the files, but for the lines that it fills in.
+
+use std::ffi::OsString;
+use std::io::{ErrorKind, Write};
+use std::path::Path;
+
+use super::Failed;
+use crate::cli::Exit;
+use crate::config::Environment;
+use crate::machine::eprintln_quietly;
+
+/// What can be printed.
+pub const FILES: [(&str, &str); 7] = [
+    (
+        "systemd",
+        include_str!("../../contrib/agent-deck-watchdog.service"),
+    ),
+    (
+        "onfailure",
+        include_str!("../../contrib/agent-deck-watchdog-failed.service"),
+    ),
+    (
+        "launchd",
+        include_str!("../../contrib/com.agentdeck.watchdog.plist"),
+    ),
+    ("cron", include_str!("../../contrib/crontab.example")),
+    ("logrotate", include_str!("../../contrib/logrotate.conf")),
+    ("escalate", include_str!("../../contrib/escalate.sh")),
+    ("man", include_str!("../../contrib/agent-deck-watchdog.1")),
+];
+
+/// Where the files of `contrib/` expect the program, as a shell says it.
+const PLACE: &str = "\"$HOME/.agent-deck/watchdog/agent-deck-watchdog\"";
+/// Variables that a service manager does not know, and the program needs as the
+/// sessions have them.
+const VARIABLES: [&str; 3] = ["TMUX_TMPDIR", "XDG_CONFIG_HOME", "XDG_DATA_HOME"];
+/// Always searched, behind what the user's own `PATH` names.
+const STANDARD: [&str; 3] = ["/usr/local/bin", "/usr/bin", "/bin"];
+/// Longest `PATH`, but for the last three: cron takes no line of 1000 bytes.
+const PATH_MOST: usize = 900;
+
+/// A character, and what stands for it.
+type Marks = [(char, &'static str)];
+/// Specifiers, and the inside of quotes.
+const SYSTEMD: &Marks = &[('%', "%%"), ('\\', "\\\\"), ('"', "\\\"")];
+/// The inside of double quotes.
+const SHELL: &Marks = &[('\\', "\\\\"), ('"', "\\\""), ('$', "\\$"), ('`', "\\`")];
+/// Text of an element.
+const XML: &Marks = &[('&', "&amp;"), ('<', "&lt;"), ('>', "&gt;")];
+/// A command: cron makes a line break of a bare `%`.
+const CRON: &Marks = &[('%', "\\%")];
+
+/// Prints a file, byte by byte as it is.
+pub fn run(what: &str, environment: Environment) -> Exit {
+    let binary = std::env::current_exe().ok();
+    let done = text(what, binary.as_deref(), environment).and_then(|text| {
+        let mut out = std::io::stdout();
+        match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+            // A reader that left has read enough; a full disk has half a file.
+            Err(e) if e.kind() != ErrorKind::BrokenPipe => Err(Failed {
+                exit: Exit::System,
+                why: format!("{what} cannot be printed: {e}"),
+            }),
+            Ok(()) | Err(_) => Ok(()),
+        }
+    });
+    match done {
+        Ok(()) => Exit::Done,
+        Err(failed) => {
+            eprintln_quietly(&format!("agent-deck-watchdog: {}", failed.why));
+            failed.exit
+        }
+    }
+}
+
+/// The file's text, with the places of this machine filled in where `binary` and
+/// the environment name them.
+///
+/// # Errors
+/// When there is no such file, or the program lies where its path cannot be
+/// written into it.
+pub fn text(what: &str, binary: Option<&Path>, environment: Environment) -> Result<String, Failed> {
+    let Some((_, file)) = FILES.iter().find(|(name, _)| *name == what) else {
+        let names: Vec<&str> = FILES.iter().map(|(name, _)| *name).collect();
+        return Err(Failed {
+            exit: Exit::Usage,
+            why: format!(
+                "there is no {what:?} to print; there are {}",
+                names.join(", ")
+            ),
+        });
+    };
+    let mut page = (*file).to_owned();
+    // What the form cannot say of a path, even with quotes.
+    let banned = match what {
+        "systemd" => "'\"\\",
+        "launchd" => "",
+        "cron" => "\\",
+        _ => return Ok(page),
+    };
+    if let Some(binary) = binary {
+        let fits = |c: char| !c.is_control() && !banned.contains(c);
+        let path = binary.to_str().filter(|path| path.chars().all(fits));
+        let path = path.ok_or_else(|| Failed {
+            exit: Exit::System,
+            why: format!(
+                "{what} cannot run a program with such a path: {binary:?}; copy it to \
+                 ~/.agent-deck/watchdog/"
+            ),
+        })?;
+        program(&mut page, what, path);
+    }
+    let path = environment("PATH").map(|path| path_of(&path.to_string_lossy()));
+    let mut values = vec![("PATH", path), ("HOME", plain(environment("HOME")))];
+    values.extend(VARIABLES.map(|name| (name, plain(environment(name)))));
+    for (name, value) in values {
+        if let Some(value) = value {
+            variable(&mut page, what, name, &value);
+        }
+    }
+    Ok(page)
+}
+
+/// A path without marks that would need care everywhere.
+fn plain(value: Option<OsString>) -> Option<String> {
+    let value = value?.into_string().ok()?;
+    let fits = |c: char| !c.is_control() && c != '"';
+    (value.starts_with('/') && value.chars().all(fits)).then_some(value)
+}
+
+/// The folders of a `PATH` that mean the same wherever it is used, each once.
+fn path_of(value: &str) -> String {
+    let mut path = String::new();
+    let usable = value
+        .split(':')
+        .filter_map(|entry| plain(Some(entry.into())));
+    for entry in usable.chain(STANDARD.map(str::to_owned)) {
+        let known = path.split(':').any(|known| known == entry);
+        let full = path.len() + entry.len() > PATH_MOST && !STANDARD.contains(&entry.as_str());
+        if known || full {
+            continue;
+        }
+        if !path.is_empty() {
+            path.push(':');
+        }
+        path.push_str(&entry);
+    }
+    path
+}
+
+/// Writes the program's path down.
+fn program(page: &mut String, what: &str, path: &str) {
+    let shell = || format!("\"{}\"", marked(path, SHELL));
+    match what {
+        "systemd" => {
+            let mut path = marked(path, SYSTEMD);
+            if path.contains(' ') {
+                path = format!("\"{path}\"");
+            }
+            put(page, "\nExecStart=", "\n", &format!("\nExecStart={path}"));
+        }
+        "launchd" => put(page, PLACE, "", &marked(&shell(), XML)),
+        _ => {
+            let path = marked(&shell(), CRON);
+            // The run, and the question how it is.
+            put(page, PLACE, "", &path);
+            put(page, PLACE, "", &path);
+        }
+    }
+}
+
+/// Writes a variable down; one for which the file has no place is left out.
+fn variable(page: &mut String, what: &str, name: &str, value: &str) {
+    match what {
+        "systemd" => {
+            let line = format!("\nEnvironment=\"{name}={}\"", marked(value, SYSTEMD));
+            put(page, &format!("\nEnvironment=\"{name}="), "\n", &line);
+            put(page, &format!("\n#Environment={name}="), "\n", &line);
+        }
+        "launchd" if name == "HOME" => {}
+        "launchd" => {
+            let mut set = format!("export {name}=\"{}\"; ", marked(&marked(value, SHELL), XML));
+            if name == "PATH" {
+                put(page, "export PATH=", "exec", &set);
+            } else {
+                set.push_str("export PATH=");
+                put(page, "export PATH=", "", &set);
+            }
+        }
+        _ => {
+            let quote = if value.contains(' ') { "\"" } else { "" };
+            let line = format!("\n{name}={quote}{value}{quote}");
+            put(page, &format!("\n{name}="), "\n", &line);
+            put(page, &format!("\n#{name}="), "\n", &line);
+        }
+    }
+}
+
+/// The text with marks where the form needs them.
+fn marked(text: &str, marks: &Marks) -> String {
+    let mut page = String::new();
+    for c in text.chars() {
+        match marks.iter().find(|(mark, _)| *mark == c) {
+            Some((_, instead)) => page.push_str(instead),
+            None => page.push(c),
+        }
+    }
+    page
+}
+
+/// Puts something new where a part of the page begins so, up to its end.
+fn put(page: &mut String, begin: &str, end: &str, new: &str) {
+    if let Some(at) = page.find(begin) {
+        let behind = at + begin.len();
+        let length = page[behind..].find(end).unwrap_or(0);
+        page.replace_range(at..behind + length, new);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOTHING: Environment = &|_| None;
+
+    fn printed(what: &str, binary: &str, set: &[(&str, &str)]) -> String {
+        let environment = |name: &str| {
+            let value = set.iter().find(|(known, _)| *known == name);
+            value.map(|(_, value)| OsString::from(value))
+        };
+        text(what, Some(Path::new(binary)), &environment).unwrap()
+    }
+
+    fn lines_with<'a>(page: &'a str, word: &str) -> Vec<&'a str> {
+        page.lines().filter(|line| line.contains(word)).collect()
+    }
+
+    #[test]
+    fn without_anything_known_the_files_are_as_they_are() {
+        for (what, file) in FILES {
+            assert_eq!(text(what, None, NOTHING).unwrap(), file);
+            assert!(file.ends_with('\n') && !file.ends_with("\n\n"), "{what}");
+        }
+        for what in ["", "Systemd", "../Cargo.toml", "service"] {
+            let failed = text(what, None, NOTHING).unwrap_err();
+            assert_eq!(failed.exit, Exit::Usage);
+            for (name, _) in FILES {
+                assert!(failed.why.contains(name), "{}", failed.why);
+            }
+        }
+    }
+
+    #[test]
+    fn what_starts_the_program_names_this_binary() {
+        for what in ["systemd", "launchd", "cron"] {
+            let page = printed(what, "/opt/w/agent-deck-watchdog", &[]);
+            assert!(
+                !page.contains("/.agent-deck/watchdog/agent-deck-watchdog"),
+                "{what}"
+            );
+            assert!(page.contains("/opt/w/agent-deck-watchdog"), "{what}");
+        }
+        let strange = "/a b/100%/$HOME/`x`/<&>/adw";
+        let unit = printed("systemd", strange, &[]);
+        assert_eq!(
+            lines_with(&unit, "ExecStart="),
+            ["ExecStart=\"/a b/100%%/$HOME/`x`/<&>/adw\""]
+        );
+        let plist = printed("launchd", strange, &[]);
+        let shell = "exec \"/a b/100%/\\$HOME/\\`x\\`/&lt;&amp;&gt;/adw\" 2&gt;&gt;";
+        assert!(plist.contains(shell), "{plist}");
+        let cron = printed("cron", strange, &[]);
+        let run = "* * * * * \"/a b/100\\%/\\$HOME/\\`x\\`/<&>/adw\" --once";
+        assert!(cron.contains(run), "{cron}");
+        assert!(cron.contains("adw\" status"), "{cron}");
+    }
+
+    #[test]
+    fn a_path_that_cannot_be_written_down_is_refused() {
+        use std::os::unix::ffi::OsStrExt;
+        let refused = |what: &str, binary: &[u8]| {
+            let binary = Path::new(std::ffi::OsStr::from_bytes(binary));
+            text(what, Some(binary), NOTHING).is_err_and(|failed| failed.exit == Exit::System)
+        };
+        for what in ["systemd", "launchd", "cron"] {
+            assert!(
+                refused(what, b"/a\nb") && refused(what, b"/a\xff"),
+                "{what}"
+            );
+        }
+        assert!(refused("systemd", b"/a'b") && refused("systemd", b"/a\\b"));
+        assert!(refused("cron", b"/a\\b") && !refused("cron", b"/a'b"));
+        assert!(!refused("man", b"/a\xff"));
+    }
+
+    #[test]
+    fn what_the_shell_has_set_is_carried_over() {
+        let set = [
+            ("HOME", "/home/u"),
+            ("PATH", "/home/u/a b:bin:/usr/bin::/x%y:/usr/bin:/\u{1}:."),
+            ("TMUX_TMPDIR", "/run/u<1>"),
+            ("XDG_DATA_HOME", "relative"),
+        ];
+        let path = "/home/u/a b:/usr/bin:/x%y:/usr/local/bin:/bin";
+        let unit = printed("systemd", "/w", &set);
+        let line = format!("Environment=\"PATH={}\"", path.replace('%', "%%"));
+        assert_eq!(lines_with(&unit, "PATH="), [line]);
+        assert_eq!(
+            lines_with(&unit, "TMUX_TMPDIR="),
+            ["Environment=\"TMUX_TMPDIR=/run/u<1>\""]
+        );
+        assert_eq!(
+            lines_with(&unit, "XDG_DATA_HOME="),
+            ["#Environment=XDG_DATA_HOME="]
+        );
+        let plist = printed("launchd", "/w", &set);
+        let shell = format!(
+            "<string>export TMUX_TMPDIR=\"/run/u&lt;1&gt;\"; export PATH=\"{path}\"; exec \"/w\""
+        );
+        assert!(plist.contains(&shell), "{plist}");
+        let cron = printed("cron", "/w", &set);
+        for line in [
+            "HOME=/home/u",
+            &format!("PATH=\"{path}\""),
+            "TMUX_TMPDIR=/run/u<1>",
+        ] {
+            assert!(cron.lines().any(|known| known == line), "{line}: {cron}");
+        }
+        assert!(!cron.contains("/home/you"));
+    }
+
+    #[test]
+    fn a_path_is_no_longer_than_cron_takes() {
+        let long: Vec<String> = (0..200).map(|n| format!("/opt/tool-{n}/bin")).collect();
+        let path = path_of(&long.join(":"));
+        assert!(path.len() < 950 && path.starts_with("/opt/tool-0/bin:"));
+        assert!(path.ends_with(&STANDARD.join(":")));
+        assert_eq!(path_of(""), STANDARD.join(":"));
+    }
+}
