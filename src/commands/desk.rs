@@ -52,7 +52,14 @@ impl Desk {
     /// When a setting is wrong, or signals cannot be had.
     pub fn open(environment: Environment) -> Result<Desk, Failed> {
         let usage = |why| Failed::new(Exit::Usage, why);
-        let own = Settings::read(environment).map_err(usage)?;
+        Desk::of(Settings::read(environment).map_err(usage)?, environment)
+    }
+
+    /// The same, with the settings of this shell.
+    ///
+    /// # Errors
+    /// When signals cannot be had.
+    pub fn of(own: Settings, environment: Environment) -> Result<Desk, Failed> {
         let (folder, clock) = (own.folder(), Clock::start());
         let (state, lost) = match memory::load(&folder, &clock, false) {
             Found::State(state) => (state, None),

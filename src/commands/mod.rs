@@ -11,12 +11,16 @@
 //! | `find.rs` | a session by id or title |
 //! | `paper.rs` | text on a terminal |
 
+use std::time::SystemTime;
+
 use serde_json::Value;
 
-use crate::cli::{Ask, Exit};
-use crate::config::Environment;
+use crate::cli::{Ask, Exit, When};
+use crate::clock::wall_of;
+use crate::config::{Environment, Settings};
 use crate::machine::{eprintln_quietly, println_quietly};
 use desk::Desk;
+use history::History;
 use paper::Paper;
 
 pub mod desk;
@@ -94,22 +98,13 @@ fn answer(
     environment: Environment,
     show: &mut dyn FnMut(&dyn Report),
 ) -> Result<(), Failed> {
+    // These two have to work whatever is broken.
     if let Ask::History { since, session } = ask {
-        let settings = crate::config::Settings::read(environment).map_err(|why| Failed {
-            exit: Exit::Usage,
-            why,
-        })?;
-        let to = crate::clock::wall_of(std::time::SystemTime::now());
-        let from = match since {
-            crate::cli::When::Span(span) => to.minus(*span),
-            crate::cli::When::At(at) => *at,
-        };
-        show(&history::history(
-            &settings.folder(),
-            from,
-            to,
-            session.as_deref(),
-        )?);
+        show(&night(*since, session.as_deref(), environment)?);
+        return Ok(());
+    }
+    if let Ask::Doctor { send_test } = ask {
+        show(&doctor::doctor(environment, *send_test));
         return Ok(());
     }
     let mut desk = Desk::open(environment)?;
@@ -129,17 +124,26 @@ fn answer(
             let known = find::find(&desk, session)?;
             show(&rehearse::rehearse(&mut desk, &known));
         }
-        Ask::Doctor { .. } => {
-            desk.list();
-            show(&doctor::doctor(&mut desk));
-        }
         Ask::Clear(session) => show(&words::clear(&mut desk, session, environment)?),
         Ask::Watch { session, off } => show(&words::watch(&mut desk, session, *off, environment)?),
         Ask::Hold { session, until } => {
             show(&words::hold(&mut desk, session, *until, environment)?)
         }
         Ask::Pause(until) => show(&words::pause(&mut desk, *until, environment)?),
-        _ => {}
+        // Answered above.
+        Ask::Doctor { .. } | Ask::History { .. } | Ask::Print(_) => {}
     }
     Ok(())
+}
+
+/// What the logs say from a moment on.
+fn night(since: When, session: Option<&str>, environment: Environment) -> Result<History, Failed> {
+    let settings = Settings::read(environment);
+    let settings = settings.map_err(|why| Failed::new(Exit::Usage, why))?;
+    let now = wall_of(SystemTime::now());
+    let from = match since {
+        When::Span(span) => now.minus(span),
+        When::At(at) => at,
+    };
+    history::history(&settings.folder(), from, now, session)
 }

@@ -24,7 +24,7 @@ mod token;
 mod toml;
 mod words;
 
-pub use layers::declared;
+pub use layers::{declared, readable};
 pub use pollers::{
     PS_ARGS, PS_ENV, PsRow, StateDir, environment, environment_args, environment_of, pollers,
     ps_rows,

@@ -103,7 +103,10 @@ fn ids(folder: &Path) -> io::Result<Vec<SessionId>> {
 
 /// The names in a folder; those that are no text come out with marks in them,
 /// so that they are no ids.
-fn names(folder: &Path) -> io::Result<Vec<String>> {
+///
+/// # Errors
+/// When the folder is there and cannot be read.
+pub fn names(folder: &Path) -> io::Result<Vec<String>> {
     let entries = match fs::read_dir(folder) {
         Ok(entries) => entries,
         Err(e) if is_missing(&e) => return Ok(Vec::new()),

@@ -43,7 +43,11 @@ pub fn prepare(path: &Path) -> Result<(), String> {
     }
 }
 
-fn check_folder(path: &Path) -> Result<(), String> {
+/// Checks a folder that is there.
+///
+/// # Errors
+/// As [`prepare`].
+pub fn check_folder(path: &Path) -> Result<(), String> {
     let us = rustix::process::geteuid().as_raw();
     let name = path.display();
     let itself = fs::symlink_metadata(path).map_err(|e| format!("{name}: {e}"))?;
@@ -216,7 +220,12 @@ fn open_checked(path: &Path, how: &mut OpenOptions) -> io::Result<File> {
     Ok(file)
 }
 
-fn check_file(path: &Path, file: &Metadata) -> io::Result<()> {
+/// Whether what lies at a path is a plain file of ours with one name, that
+/// others cannot write to.
+///
+/// # Errors
+/// Names the path and says what is wrong.
+pub fn check_file(path: &Path, file: &Metadata) -> io::Result<()> {
     let us = rustix::process::geteuid().as_raw();
     if let Some(what) = unwanted(file) {
         return Err(refused(path, what));

@@ -2,6 +2,7 @@
 //!
 //! This file does not know what it is run for.
 
+use std::ffi::OsStr;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
@@ -59,6 +60,15 @@ impl Program {
     pub fn forget(&mut self) {
         self.found = None;
     }
+}
+
+/// The program of that name in a `PATH`, or in one of some further folders.
+pub fn on_path(name: &str, path: &OsStr, further: &[&str]) -> Option<PathBuf> {
+    std::env::split_paths(path)
+        .chain(further.iter().map(PathBuf::from))
+        .filter(|folder| folder.is_absolute())
+        .map(|folder| folder.join(name))
+        .find(|place| is_program(place))
 }
 
 /// Whether it is a file that somebody may run.

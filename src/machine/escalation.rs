@@ -12,9 +12,9 @@ use crate::model::Level;
 use crate::world::{Channel, Sent};
 
 /// A message has this long to get out (DESIGN 2.4).
-const DEADLINE: Duration = Duration::from_secs(60);
+pub const DEADLINE: Duration = Duration::from_secs(60);
 /// Exit code that means: try again (DESIGN 2.4).
-const TRY_AGAIN: i32 = 75;
+pub const TRY_AGAIN: i32 = 75;
 /// The longest wait that a script may ask for.
 const RETRY_MOST: u64 = 86_400;
 /// Output that is looked through for `retry-after`.

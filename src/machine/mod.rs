@@ -29,9 +29,9 @@ use crate::world::{Channel, Ran, Record, Sent, World};
 
 pub mod bin;
 mod commands;
-mod escalation;
+pub mod escalation;
 pub mod memory;
-mod profiles;
+pub mod profiles;
 pub mod pulse;
 mod telegram;
 
@@ -57,9 +57,11 @@ pub struct Machine {
     /// Waiting, and the signs of life given meanwhile.
     pub pulse: Pulse,
     folder: PathBuf,
-    roots: Roots,
+    /// From where agent-deck's files are found.
+    pub roots: Roots,
     logs: Logs,
-    program: Program,
+    /// Where agent-deck is.
+    pub program: Program,
     profiles: Profiles,
     /// The command that changes something and is waited for.
     running: Option<(Running, SessionId)>,
@@ -186,12 +188,19 @@ impl Machine {
             Ok(program) => program,
             Err(why) => return why,
         };
-        let end = self.ask(&argv::version(), READ_DEADLINE, ANSWER_MOST);
-        let version = end.ok().and_then(|output| answers::version(&output.raw()));
-        match version {
-            Some((a, b, c)) => format!("agent-deck {a}.{b}.{c} at {}", program.display()),
-            None => format!("agent-deck of unknown version at {}", program.display()),
+        match self.version() {
+            Ok(Some((a, b, c))) => format!("agent-deck {a}.{b}.{c} at {}", program.display()),
+            Ok(None) | Err(_) => format!("agent-deck of unknown version at {}", program.display()),
         }
+    }
+
+    /// Version of agent-deck; nothing where its answer names none.
+    ///
+    /// # Errors
+    /// When it cannot be asked.
+    pub fn version(&mut self) -> Result<Option<(u32, u32, u32)>, NoAnswer> {
+        let output = self.ask(&argv::version(), READ_DEADLINE, ANSWER_MOST)?;
+        Ok(answers::version(&output.raw()))
     }
 
     /// Says what began or ceased to go wrong with the logs, where it can be said.
@@ -231,7 +240,11 @@ impl Machine {
         Time(self.clock.reading().wall)
     }
 
-    fn list_profiles(&mut self) -> Result<Vec<ProfileRow>, NoAnswer> {
+    /// The profiles that agent-deck lists now.
+    ///
+    /// # Errors
+    /// When there is no such list.
+    pub fn list_profiles(&mut self) -> Result<Vec<ProfileRow>, NoAnswer> {
         let output = self.ask(&argv::profiles(), READ_DEADLINE, ANSWER_MOST)?;
         answers::profiles(&output.raw())
     }

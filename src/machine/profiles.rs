@@ -187,7 +187,7 @@ impl Profiles {
 const TAKEN: &str = "another watchdog watches it";
 
 /// Running as another user than the owner is a set-up error (DESIGN 3.2).
-fn foreign(folder: &Path) -> Option<String> {
+pub fn foreign(folder: &Path) -> Option<String> {
     let owner = folder.metadata().ok()?.uid();
     let us = rustix::process::geteuid().as_raw();
     (owner != us).then(|| {

@@ -6,7 +6,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::bin::is_program;
+use super::bin::on_path;
 use super::{ANSWER_MOST, Machine};
 use crate::deck::telegram::{self, PS_ARGS, PS_ENV, StateDir};
 use crate::host::exec::{self, Call, End};
@@ -126,9 +126,5 @@ impl Machine {
 const OFFICIAL: &str = "plugin:telegram@claude-plugins-official";
 
 fn find_ps() -> Option<PathBuf> {
-    let path = std::env::var_os("PATH")?;
-    std::env::split_paths(&path)
-        .filter(|folder| folder.is_absolute())
-        .map(|folder| folder.join("ps"))
-        .find(|place| is_program(place))
+    on_path("ps", &std::env::var_os("PATH")?, &[])
 }

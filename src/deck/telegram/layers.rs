@@ -39,6 +39,15 @@ pub fn declared(roots: &Roots, title: &str, group: &str, path: &str) -> Declared
     layers.shell.declared()
 }
 
+/// Whether `config.toml` can be read at all: one that is broken counts as empty
+/// (contract 8.1).
+///
+/// # Errors
+/// File, line and why.
+pub fn readable(file: &Path) -> Result<(), String> {
+    config(file).map(|_| ())
+}
+
 /// `config.toml`; nothing where there is none.
 fn config(file: &Path) -> Result<Table, String> {
     let text = read(file)?.unwrap_or_default();
