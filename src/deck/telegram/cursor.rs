@@ -52,6 +52,12 @@ impl<'a> Cursor<'a> {
         self.take_while(|byte| byte == b' ');
         self.take_while(|byte| byte != b' ')
     }
+
+    /// The line of this place, from 1.
+    pub fn line(&self) -> usize {
+        let read = self.text.iter().take(self.at);
+        1 + read.filter(|&&byte| byte == b'\n').count()
+    }
 }
 
 /// A number without sign.

@@ -232,9 +232,9 @@ fn settings_of_a_built_in_tool_are_doubtful() {
 const UNREADABLE: [(&str, &str); 19] = [
     (
         "\n\n[shell\n",
-        "~~/.config/agent-deck/config.toml line 3: not TOML",
+        "~~/.config/agent-deck/config.toml line 3: a quote or bracket that is not closed",
     ),
-    ("a = 1\na = 2\n", "config.toml line 2: not TOML"),
+    ("a = 1\na = 2\n", "config.toml line 2: defined twice"),
     (
         "conductors = 1\n",
         "config.toml: conductors has the wrong type",
