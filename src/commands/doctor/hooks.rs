@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{Access, access};
 use serde_json::Value;
 
-use super::{Case, Environ, quoted};
+use super::{Case, Environ, quoted, same};
 use crate::deck::places::Roots;
 use crate::deck::processes::pane_process;
 use crate::host::folder::read_small;
@@ -159,10 +159,6 @@ fn mend(case: &Case, written: &Path, xdg: Option<std::ffi::OsString>) -> String 
         (None, None) if roots.xdg_data_home.is_some() => case.unset("XDG_DATA_HOME"),
         (None, None) => format!("ls -ld {}", quoted(written)),
     }
-}
-
-fn same(a: &Path, b: &Path) -> bool {
-    a == b || matches!((a.canonicalize(), b.canonicalize()), (Ok(a), Ok(b)) if a == b)
 }
 
 fn records(hooks: &Path) -> impl Iterator<Item = fs::DirEntry> {

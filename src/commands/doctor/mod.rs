@@ -16,6 +16,10 @@
 //! | `telling.rs` | the way to a person |
 //! | `pollers.rs` | Telegram pollers |
 //! | `able.rs` | what the watchdog can do, all in all |
+//! | `service.rs` | who starts it: systemd, launchd, cron |
+//! | `agents.rs` | places, PATH and groups of the living agents |
+//! | `screen.rs` | whether their screens can be read |
+//! | `around.rs` | what the last three look at |
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
@@ -129,11 +133,11 @@ pub fn doctor(environment: Environment, send_test: bool) -> Doctor {
             pollers::checks(&mut case);
             telling::checks(&mut case, send_test);
             words::checks(&mut case);
+            case.checks.extend(service::checks(case.desk));
+            case.checks.extend(agents::checks(case.desk));
+            case.checks.extend(screen::checks(case.desk));
             able::checks(&mut case);
             checks = case.checks;
-            checks.extend(service::checks(&mut desk));
-            checks.extend(agents::checks(&mut desk));
-            checks.extend(screen::checks(&mut desk));
         }
     }
     Doctor { checks }
@@ -277,12 +281,12 @@ fn ourselves() -> String {
 
 /// A path or another text as a shell takes it for one word.
 fn quoted(text: impl AsRef<Path>) -> String {
-    let text = text.as_ref().to_string_lossy().into_owned();
-    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:@%=,".contains(c);
-    match !text.is_empty() && text.chars().all(plain) {
-        true => text,
-        false => format!("'{}'", text.replace('\'', "'\\''")),
-    }
+    around::quoted(&text.as_ref().to_string_lossy())
+}
+
+/// Whether two paths lead to the same place.
+fn same(a: &Path, b: &Path) -> bool {
+    a == b || matches!((a.canonicalize(), b.canonicalize()), (Ok(a), Ok(b)) if a == b)
 }
 
 /// What all checks found.

@@ -8,7 +8,7 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use super::{Case, Environ, quoted};
+use super::{Case, Environ, same};
 use crate::cli::COMMANDS;
 use crate::commands::life::{self, Kind};
 use crate::deck::processes::deck_commands;
@@ -83,32 +83,20 @@ fn ours(case: &mut Case) {
     }
 }
 
-/// The folder of this user's units.
-fn units(case: &Case) -> PathBuf {
+/// The unit of this name, where it is as a rule.
+fn unit(case: &Case) -> PathBuf {
     let home = &case.desk.machine.settings.home;
-    home.join(".config/systemd/user")
+    home.join(".config/systemd/user").join(UNIT)
 }
 
-/// A command that starts ours, with its unit where that is missing.
+/// A command that starts ours: with its unit, else for one turn. What is to
+/// start it for good is looked at elsewhere.
 fn start(case: &Case) -> String {
-    let unit = units(case).join(UNIT);
-    if cfg!(not(target_os = "linux")) {
-        return format!("{} --once", super::ourselves());
+    let unit = unit(case);
+    match cfg!(target_os = "linux") && unit.is_file() && !is_pythons(&unit) {
+        true => "systemctl --user enable --now agent-deck-watchdog".to_owned(),
+        false => format!("{} --once", super::ourselves()),
     }
-    if unit.is_file() && !is_pythons(&unit) {
-        return "systemctl --user enable --now agent-deck-watchdog".to_owned();
-    }
-    install(&unit)
-}
-
-fn install(unit: &Path) -> String {
-    format!(
-        "mkdir -p {} && {} print systemd > {} && systemctl --user daemon-reload && systemctl \
-         --user enable --now agent-deck-watchdog",
-        quoted(unit.parent().unwrap_or(unit)),
-        super::ourselves(),
-        quoted(unit)
-    )
 }
 
 fn is_pythons(unit: &Path) -> bool {
@@ -121,20 +109,24 @@ fn is_pythons(unit: &Path) -> bool {
 /// Other processes of this program that work on the same HOME.
 fn second(case: &mut Case) {
     let ours = case.watcher.as_ref().map(|watcher| watcher.pid);
-    let others = case.table.iter().filter(|p| watches(p) && !p.elsewhere);
-    let others: Vec<u32> = others
-        .map(|p| p.pid)
-        .filter(|pid| Some(*pid) != ours)
-        .collect();
+    let home = case.desk.machine.settings.home.clone();
+    let others = case
+        .table
+        .iter()
+        .filter(|p| watches(p) && Some(p.pid) != ours);
+    let mut others: Vec<(u32, Environ)> = others.map(|p| (p.pid, Environ::of(p.pid))).collect();
+    // One that is just starting shows no variables yet: whose it is, is not known.
+    others.retain(|(_, environ)| {
+        let its = environ.value("HOME").map(PathBuf::from);
+        its.is_some_and(|its| same(&its, &home))
+    });
     let folder = case.folder();
-    for pid in &others {
-        let environ = Environ::of(*pid);
+    for (pid, environ) in &others {
         let root = environ.value("AGENT_DECK_ROOT").map(PathBuf::from);
-        let home = environ
-            .value("HOME")
-            .map(|home| PathBuf::from(home).join(".agent-deck"));
-        let its = root.or(home).unwrap_or_default().join("watchdog");
-        let what = match its == folder {
+        let its = root
+            .unwrap_or_else(|| home.join(".agent-deck"))
+            .join("watchdog");
+        let what = match same(&its, &folder) {
             true => "it waits for the lock of the first".to_owned(),
             false => format!("its folder is {}, ours {}", its.display(), folder.display()),
         };
@@ -146,38 +138,23 @@ fn second(case: &mut Case) {
     }
 }
 
-/// agent-deck's Python watchdog: its process, or a unit that starts it.
+/// The process of agent-deck's Python watchdog.
 fn python(case: &mut Case) {
     let name = "python watchdog";
-    let folder = units(case);
-    let entries = fs::read_dir(&folder).into_iter().flatten().flatten();
-    let mut entries = entries.map(|entry| entry.path());
-    let unit =
-        entries.find(|path| path.extension().is_some_and(|e| e == "service") && is_pythons(path));
-    let stop = unit.as_ref().map(|unit| {
-        let own = unit.file_name().unwrap_or_default();
-        let stop = format!("systemctl --user disable --now {}", quoted(own));
-        // Ours takes its place.
-        match own == UNIT {
-            true => format!("{stop} && {}", install(unit)),
-            false => stop,
-        }
-    });
-    match (deck_commands(&case.table).watchdog, stop) {
-        (Some(pid), stop) => {
+    match deck_commands(&case.table).watchdog {
+        Some(pid) => {
             let sentence = format!(
                 "agent-deck's Python watchdog runs, process {pid}: two must not act on the same \
                  sessions"
             );
-            case.problem(name, sentence, stop.unwrap_or(format!("kill {pid}")));
+            let mend = match is_pythons(&unit(case)) {
+                true => "systemctl --user disable --now agent-deck-watchdog".to_owned(),
+                false => format!("kill {pid}"),
+            };
+            case.problem(name, sentence, mend);
         }
-        (None, Some(stop)) => {
-            let unit = unit.unwrap_or_default();
-            let sentence = format!("{} starts agent-deck's Python watchdog", unit.display());
-            case.warning(name, sentence, stop);
-        }
-        (None, None) if case.blind.is_none() => case.ok(name, "does not run"),
-        (None, None) => {}
+        None if case.blind.is_none() => case.ok(name, "does not run"),
+        None => {}
     }
 }
 

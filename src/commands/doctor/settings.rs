@@ -8,6 +8,8 @@ use std::ffi::OsString;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use rustix::fs::{Access, access};
+
 use super::{Case, Check, Watcher, ok, problem, quoted, warning};
 use crate::config::{Environment, Settings};
 use crate::host::folder::read_small;
@@ -123,9 +125,13 @@ pub fn checks(environment: Environment, file: &File) -> (Option<Settings>, Vec<C
             Ok(settings) => {
                 let again = wrong.iter().any(|wrong| wrong == "HOME");
                 let lies = home(&settings.home, &mut checks);
-                if lies == Lies::Nowhere && !again && passwd(me()).is_some() {
-                    wrong.push("HOME".to_owned());
-                    continue;
+                match lies {
+                    Lies::Elsewhere => return (None, checks),
+                    Lies::Nowhere if !again && passwd(me()).is_some() => {
+                        wrong.push("HOME".to_owned());
+                        continue;
+                    }
+                    Lies::Nowhere | Lies::Here => {}
                 }
                 relative(&lookup, file, &mut checks);
                 allowed(&settings, &lookup, file, &mut checks);
@@ -170,9 +176,11 @@ fn allowed(settings: &Settings, lookup: Environment, file: &File, checks: &mut V
     }
 }
 
-#[derive(PartialEq, Eq)]
+/// Where the home is.
 enum Lies {
-    Somewhere,
+    Here,
+    /// With another user: as this one nothing true can be said of it.
+    Elsewhere,
     Nowhere,
 }
 
@@ -180,22 +188,24 @@ enum Lies {
 fn home(home: &Path, checks: &mut Vec<Check>) -> Lies {
     let shown = home.display();
     match std::fs::metadata(home) {
-        Ok(there) if there.uid() != me() => {
+        // Somebody may have been given a home that root made.
+        Ok(there) if there.uid() == me() => Lies::Here,
+        Ok(_) if me() != 0 && access(home, Access::WRITE_OK).is_ok() => Lies::Here,
+        Ok(there) => {
             let owner = match passwd(there.uid()) {
                 Some((name, _)) => name,
                 None => format!("#{}", there.uid()),
             };
             let sentence = format!(
                 "HOME={shown} belongs to user {owner}, and this runs as user {}: nothing is done \
-                 like that",
+                 like that, and nothing more can be said",
                 me()
             );
             let us = super::ourselves();
             let mend = format!("sudo -H -u {} {us} doctor", quoted(owner));
             checks.push(problem("user", sentence, mend));
-            Lies::Somewhere
+            Lies::Elsewhere
         }
-        Ok(_) => Lies::Somewhere,
         Err(error) => {
             let sentence = format!("HOME={shown} cannot be looked at: {error}");
             let mend = match passwd(me()) {
@@ -244,6 +254,10 @@ pub fn compare(case: &mut Case) {
         let sentence = format!("the running watchdog, process {pid}, has the same");
         return case.ok("its variables", sentence);
     }
+    let sees = match differ.iter().any(|(name, _)| PLACES.contains(name)) {
+        true => "what is seen from here it may not see",
+        false => "its settings count here",
+    };
     let (mut names, mut mends) = (Vec::new(), Vec::new());
     for (name, there) in differ {
         let there = there.map(|value| value.to_string_lossy().into_owned());
@@ -257,8 +271,7 @@ pub fn compare(case: &mut Case) {
         });
     }
     let sentence = format!(
-        "the running watchdog, process {pid}, has {} and this shell has not: what is said here \
-         need not hold for it",
+        "the running watchdog, process {pid}, has {} and this shell has not: {sees}",
         names.join(", ")
     );
     case.warning("its variables", sentence, mends.join("; "));

@@ -179,7 +179,7 @@ fn server(case: &mut Case, theirs: &[PathBuf]) -> bool {
         };
         let value = value.map_or("not set".to_owned(), |v| v.to_string_lossy().into_owned());
         let sentence = format!(
-            "the sessions' tmux lives below {}, and {who} looks below {} ({name}: {value}): it \
+            "sessions live in the tmux below {}, and {who} looks below {} ({name}: {value}): it \
              sees them dead",
             lives.display(),
             looks.display()
@@ -188,7 +188,7 @@ fn server(case: &mut Case, theirs: &[PathBuf]) -> bool {
         let right = (*lives != place(None)).then_some(&*right);
         wrong.push((sentence, case.file.set(name, right, watcher)));
     }
-    if theirs.len() < 2 && wrong.is_empty() {
+    if wrong.is_empty() {
         let servers = case.table.iter().filter(|p| p.own && is_tmux_server(p));
         let servers = servers.count();
         let sentence = match (theirs.first(), servers) {

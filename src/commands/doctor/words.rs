@@ -86,31 +86,7 @@ fn strays(case: &mut Case) {
             if found > NAMED {
                 continue;
             }
-            let path = quoted(folder.join(&name));
-            let rows = case.desk.watch.all_rows();
-            let mut titled = rows
-                .filter(|row| row.title == name)
-                .map(|row| row.id.clone());
-            let word = match flag {
-                AUTORESTART => "watch",
-                other => other,
-            };
-            let (first, second) = (titled.next(), titled.next());
-            drop(titled);
-            let (why, mend) = match (id, first, second) {
-                (_, Some(titled), None) if flag != "autostop" => (
-                    "names a session by its title, and counts for nobody",
-                    format!("{} {word} {} && rm {path}", ourselves(), titled),
-                ),
-                (None, _, _) => (
-                    "is no session's id, and counts for nobody",
-                    format!("rm {path}"),
-                ),
-                (Some(_), _, _) => (
-                    "names a session that no watched profile lists",
-                    format!("rm {path}"),
-                ),
-            };
+            let (why, mend) = stray(case, flag, &name);
             case.warning("flags", format!("{flag}/{} {why}", escape(&name)), mend);
         }
     }
@@ -128,5 +104,30 @@ fn strays(case: &mut Case) {
             n => format!("{n}, each of a listed session"),
         };
         case.ok("flags", sentence);
+    }
+}
+
+/// Why a flag means nobody, and what to do about it.
+fn stray(case: &Case, flag: &str, name: &str) -> (&'static str, String) {
+    let path = quoted(case.folder().join(flag).join(name));
+    let rows = case.desk.watch.all_rows();
+    let mut titled = rows.filter(|row| row.title == name);
+    let word = match flag {
+        AUTORESTART => "watch",
+        other => other,
+    };
+    match (SessionId::parse(name), titled.next(), titled.next()) {
+        (_, Some(row), None) if flag != "autostop" => (
+            "names a session by its title, and counts for nobody",
+            format!("{} {word} {} && rm {path}", ourselves(), row.id),
+        ),
+        (None, _, _) => (
+            "is no session's id, and counts for nobody",
+            format!("rm {path}"),
+        ),
+        (Some(_), _, _) => (
+            "names a session that no watched profile lists",
+            format!("rm {path}"),
+        ),
     }
 }
