@@ -18,6 +18,8 @@ pub struct Settings {
     pub xdg_data_home: Option<OsString>,
     /// `XDG_CONFIG_HOME`, when set.
     pub xdg_config_home: Option<OsString>,
+    /// `TMUX_TMPDIR`, when set.
+    pub tmux_tmpdir: Option<OsString>,
     /// `AGENT_DECK_ROOT`.
     pub root: PathBuf,
     /// Whether `AGENT_DECK_ROOT` was set.
@@ -146,6 +148,7 @@ impl Settings {
         };
         Ok(Settings {
             xdg_data_home: set(environment, "XDG_DATA_HOME"),
+            tmux_tmpdir: set(environment, "TMUX_TMPDIR"),
             root_is_set: root.is_some(),
             root: root.unwrap_or_else(|| home.join(".agent-deck")),
             bin: bin(environment, &home)?,

@@ -133,7 +133,7 @@ fn holder(settings: &Settings, mode: Mode, clock: &Clock) -> Holder {
         since: Time(clock.reading().wall).rfc3339(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         fast_path: String::new(),
-        given: settings.given.clone(),
+        given: Some(settings.given.clone()),
         turn_ms: 0,
     }
 }

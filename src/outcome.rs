@@ -311,7 +311,6 @@ pub fn clear(state: &mut State, id: &SessionId) -> bool {
         memory.crash_loop = None;
         memory.skipped = None;
         memory.usage_limit = None;
-        memory.stopped_since = None;
         memory.last_error = None;
     }
     if let Some(child) = state.children.iter_mut().find(|child| child.id == *id) {

@@ -130,6 +130,8 @@ fn requests<W: World>(watch: &mut Watch, world: &mut W) {
             "asked for by a clear file, but nothing is known of it"
         };
         world.note(Level::Info, id.as_str(), sentence);
+        // The request is gone: a crash must not forget it.
+        save(watch, world, true);
     }
     match watch.flags.trouble.clone() {
         Some(why) => {

@@ -4,8 +4,11 @@
 //! It is a watchdog between two turns that never takes one. This file does not
 //! know what is asked of it.
 
+use std::ffi::OsString;
+
 use super::Failed;
 use super::life::{self, Life};
+use crate::capabilities::cause::{Cause, Refusal};
 use crate::capabilities::look::Finding;
 use crate::capabilities::restart::is_critical;
 use crate::cli::Exit;
@@ -29,7 +32,7 @@ pub struct Desk {
     pub watch: Watch,
     /// Whether a watchdog lives.
     pub life: Life,
-    /// Why the memory of earlier runs cannot be used; budgets count as spent.
+    /// What follows from a memory of earlier runs that cannot be used.
     pub lost: Option<String>,
     /// What cannot be listed now, and why.
     pub unlisted: Vec<(Option<Profile>, NoAnswer)>,
@@ -61,19 +64,27 @@ impl Desk {
     /// When signals cannot be had.
     pub fn of(own: Settings, environment: Environment) -> Result<Desk, Failed> {
         let (folder, clock) = (own.folder(), Clock::start());
-        let (state, lost) = match memory::load(&folder, &clock, false) {
-            Found::State(state) => (state, None),
-            Found::Lost(state, _, why) => (state, Some(why)),
-            Found::Refused(why) => (State::spent(clock.now()), Some(why)),
+        let (state, lost, usable) = match memory::load(&folder, &clock, false) {
+            Found::State(state) => (state, None, true),
+            Found::Lost(state, _, why) => {
+                let why = format!("every limit counts as used up: {why}");
+                (state, Some(why), true)
+            }
+            Found::Refused(why) => {
+                let why = format!("no watchdog can start: {why}");
+                (State::spent(clock.now()), Some(why), false)
+            }
         };
-        let life = life::look(&folder, &clock, &state);
-        let (settings, remarks) = match &life.holder {
-            Some(holder) if life.is_well() => as_given(environment, &holder.given, own),
-            Some(_) | None => (own, Vec::new()),
+        let life = life::look(&folder, &clock, &state, own.poll);
+        let given = life.holder.as_ref().and_then(|holder| holder.given.clone());
+        let (settings, remarks) = match given.filter(|_| life.has_process() || life.is_well()) {
+            Some(given) => as_given(environment, &given, own),
+            None => (own, Vec::new()),
         };
         let system = |why| Failed::new(Exit::System, why);
         let mut machine = Machine::reader(settings, clock).map_err(system)?;
         let mut watch = Watch::new(state, machine.rules());
+        watch.remembered = usable;
         watch.last_turn = memory::last_turn(&folder, &machine.clock);
         watch.flags = machine.flags();
         Ok(Desk {
@@ -104,13 +115,17 @@ impl Desk {
         self.watch.sight = self.machine.processes(Scope::Panes);
         for profile in profiles {
             match self.machine.list(&profile) {
-                Ok(rows) => {
+                Ok(mut rows) => {
                     let watch = &mut self.watch;
-                    let rows: Vec<_> = rows
-                        .into_iter()
-                        .filter(|row| !watch.belongs_elsewhere(row))
-                        .collect();
+                    rows.retain(|row| !watch.belongs_elsewhere(row));
                     let now = self.machine.now();
+                    if rows.is_empty() && !remember::believe_empty(&mut watch.state, &profile, now)
+                    {
+                        let why = "an empty list where sessions were known, not believed yet";
+                        let why = NoAnswer::Garbage(why.to_owned());
+                        self.unlisted.push((Some(profile), why));
+                        continue;
+                    }
                     let (flags, sight) = (&watch.flags, &watch.sight);
                     remember::list(&mut watch.state, &profile, &rows, flags, sight, now);
                     watch.take_rows(&profile, rows, now);
@@ -144,6 +159,11 @@ impl Desk {
             let (state, id) = (&self.watch.state, &row.id);
             if guard::verdict(state, &around, id, Purpose::Dead, self.now).agrees() {
                 self.examine(&row);
+                let late = |refusal: &Refusal| refusal.cause == Cause::NoAnswer;
+                if matches!(self.finding(&row.id), Some(Finding::Leave(why)) if late(why)) {
+                    // The next one would take as long to say the same.
+                    return;
+                }
             }
         }
     }
@@ -164,18 +184,20 @@ fn as_given(environment: Environment, given: &[String], own: Settings) -> (Setti
             environment(name)
         }
     };
-    let differs = |pair: &&String| !given.contains(pair);
-    let remark = |pair: &String| {
-        let name = pair.split('=').next().unwrap_or_default();
-        match given_value(given, name) {
-            Some(value) => {
-                let value = value.to_string_lossy();
-                format!("{pair} in this shell, and the watchdog has {value}")
-            }
-            None => format!("{pair} in this shell, and the watchdog does not have it"),
+    let mut remarks = Vec::new();
+    for name in VARIABLES {
+        let (here, there) = (given_value(&own.given, name), given_value(given, name));
+        if here != there {
+            let said = |value: Option<OsString>| match value {
+                Some(value) => format!("{name}={}", value.to_string_lossy()),
+                None => format!("no {name}"),
+            };
+            let (here, there) = (said(here), said(there));
+            remarks.push(format!(
+                "the watchdog has {there}, which counts; this shell has {here}"
+            ));
         }
-    };
-    let remarks = own.given.iter().filter(differs).map(remark).collect();
+    }
     // What a running watchdog goes by can be read.
     (Settings::read(&there).unwrap_or(own), remarks)
 }

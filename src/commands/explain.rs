@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::desk::Desk;
 use super::find::Known;
-use super::paper::{Light, Paper, wrapped};
+use super::paper::{Light, Paper, short, wrapped};
 use super::rows::{Row, critical_by, row};
 use super::status::{json_row, last, lifts};
 use super::{Failed, Report};
@@ -39,7 +39,8 @@ pub struct Explained<'a> {
 pub fn explain<'a>(desk: &'a mut Desk, known: &'a Known) -> Result<Explained<'a>, Failed> {
     let mut silence = None;
     if let Some(row) = &known.row {
-        if row.status == Status::Error && !row.archived {
+        let critical = critical_by(row, &desk.watch.flags).is_some();
+        if critical && row.status == Status::Error && !row.archived {
             desk.examine(row);
         }
         if row.status == Status::Waiting && is_child(row) {
@@ -186,7 +187,7 @@ impl Explained<'_> {
         }
         match self.row.last_act() {
             Some(act) => said.push(last(&act, now)),
-            None => said.push("nothing was ever done about it".to_owned()),
+            None => said.push("nothing is remembered that was done about it".to_owned()),
         }
         said
     }
@@ -340,12 +341,15 @@ impl Explained<'_> {
 
 impl Report for Explained<'_> {
     fn text(&self, paper: &Paper) -> String {
-        let (title, id) = (escape(self.row.title), self.row.id);
+        let (title, id) = (short(self.row.title, 40), self.row.id);
         let name = format!(
             "{title} {id}, profile {}",
             escape(self.row.profile.as_str())
         );
         let mut page = format!("{}\n\n", paper.lit(Light::Strong, &name));
+        for remark in &self.desk.remarks {
+            page.push_str(&wrapped("! ", &escape(remark), 2));
+        }
         for (label, sentences) in self.sections() {
             let mut label = label;
             for sentence in sentences {

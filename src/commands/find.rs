@@ -4,12 +4,15 @@
 
 use super::Failed;
 use super::desk::Desk;
+use super::paper::short;
 use crate::cli::Exit;
 use crate::host::logs::escape;
 use crate::model::{Profile, Session, SessionId};
 
 /// So many characters of an id are enough, when only one begins like that.
 const PREFIX: usize = 4;
+/// Columns of a title in a sentence.
+const TITLE: usize = 40;
 
 /// A session that was asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,9 +30,8 @@ pub struct Known {
 impl Known {
     /// Title and id, fit to be shown.
     pub fn name(&self) -> String {
-        format!("{} {}", escape(&self.title), self.id)
-            .trim_start()
-            .to_owned()
+        let title = short(&self.title, TITLE);
+        format!("{title} {}", self.id).trim_start().to_owned()
     }
 }
 
@@ -119,7 +121,7 @@ fn nobody(desk: &Desk, wanted: &str) -> String {
         text.push_str(&format!("; {of} cannot be listed: {why}"));
     }
     for remark in &desk.remarks {
-        text.push_str(&format!("; {}", escape(remark)));
+        text.push_str(&format!("\n{}", escape(remark)));
     }
     text
 }

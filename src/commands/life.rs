@@ -35,6 +35,8 @@ pub enum Kind {
     Silent,
     /// It lives and has completed no turn for long.
     Stuck,
+    /// Somebody gives signs of life, and what is written of it cannot be read.
+    Unreadable,
     /// It does not run, or cron has not called for long.
     Ended,
     /// It has never run in this folder.
@@ -48,37 +50,58 @@ pub struct Life {
     pub kind: Kind,
     /// What the lock file says.
     pub holder: Option<Holder>,
-    /// Since its last sign of life.
+    /// Why that cannot be read.
+    why: String,
+    /// Since its last sign of life; `None`: none is there, or it is dated ahead.
     pub sign: Option<Duration>,
     /// Since its last complete turn.
     pub turn: Option<Duration>,
 }
 
 /// Looks at the signs of life in the watchdog's folder.
-pub fn look(folder: &Path, clock: &Clock, state: &State) -> Life {
-    let lock = folder.join("lock");
-    let holder = read_holder(&lock).ok();
-    let runs = holder.as_ref().is_some_and(|holder| exists(holder.pid));
-    let (sign, turn) = (age(&lock, clock), age(&folder.join(memory::STATE), clock));
-    let kind = judge(holder.as_ref(), runs, sign, turn, pace(state));
+pub fn look(folder: &Path, clock: &Clock, state: &State, poll: Duration) -> Life {
+    let (lock, state_file) = (folder.join("lock"), folder.join(memory::STATE));
+    let (sign, turn) = (age(&lock, clock), age(&state_file, clock));
+    let (holder, why) = match read_holder(&lock) {
+        Ok(holder) => (Some(holder), String::new()),
+        Err(why) => (None, why.to_string()),
+    };
+    let kind = match &holder {
+        Some(holder) => judge(holder, exists(holder.pid), sign, turn, pace(state)),
+        None if sign.is_some_and(|sign| sign <= poll * POLLS) => Kind::Unreadable,
+        None if lock.exists() || state_file.exists() => Kind::Ended,
+        None => Kind::Never,
+    };
     Life {
         kind,
         holder,
+        why,
         sign,
         turn,
     }
 }
 
-/// So long ago a file was touched; nothing when that lies ahead.
+/// So long ago a file was touched; `None` when it lies so far ahead that the
+/// clock must have been set back since.
 fn age(file: &Path, clock: &Clock) -> Option<Duration> {
-    let touched = fs::metadata(file).ok()?.modified().ok()?;
-    Some(clock.now().since(clock.from_system(touched)))
+    let touched = clock.from_system(fs::metadata(file).ok()?.modified().ok()?);
+    let now = clock.now();
+    (touched.since(now) < MINUTE).then(|| now.since(touched))
 }
 
-/// Whether there is a process of that number.
+/// Whether there is a process of that number that has not ended.
 fn exists(pid: u32) -> bool {
-    let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
-    pid.is_some_and(|pid| !matches!(test_kill_process(pid), Err(Errno::SRCH)))
+    let there = |pid| !matches!(test_kill_process(pid), Err(Errno::SRCH));
+    let known = i32::try_from(pid).ok().and_then(Pid::from_raw);
+    known.is_some_and(there) && !has_ended(pid)
+}
+
+/// Whether it only waits for its parent to take notice (Linux).
+fn has_ended(pid: u32) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    // Behind its name, which may hold anything.
+    let state = stat.rsplit(") ").next().unwrap_or_default();
+    state.starts_with(['Z', 'X'])
 }
 
 /// The longest usual distance between two runs with `--once`.
@@ -88,23 +111,20 @@ fn pace(state: &State) -> Duration {
 }
 
 fn judge(
-    holder: Option<&Holder>,
+    holder: &Holder,
     runs: bool,
     sign: Option<Duration>,
     turn: Option<Duration>,
     pace: Duration,
 ) -> Kind {
-    let (Some(holder), Some(sign)) = (holder, sign) else {
-        return Kind::Never;
-    };
     let poll = Duration::from_secs(holder.poll_s.max(1));
     let patience = poll * POLLS;
     // A turn may wait for a restart.
     let turn_most = patience + RESTART_DEADLINE;
     match (holder.mode, runs) {
-        (Mode::Once, _) if turn.unwrap_or(sign) <= pace * POLLS => Kind::ByCron,
+        (Mode::Once, _) if turn.or(sign).is_some_and(|age| age <= pace * POLLS) => Kind::ByCron,
         (Mode::Once, _) | (Mode::Daemon, false) => Kind::Ended,
-        (Mode::Daemon, true) if sign > patience => Kind::Silent,
+        (Mode::Daemon, true) if sign.is_none_or(|sign| sign > patience) => Kind::Silent,
         (Mode::Daemon, true) if turn.is_some_and(|turn| turn > turn_most) => Kind::Stuck,
         (Mode::Daemon, true) => Kind::Watching,
     }
@@ -114,18 +134,34 @@ impl Life {
     /// Whether somebody watches.
     pub fn is_well(&self) -> bool {
         match self.kind {
-            Kind::Watching | Kind::ByCron => true,
+            Kind::Watching | Kind::ByCron | Kind::Unreadable => true,
             Kind::Silent | Kind::Stuck | Kind::Ended | Kind::Never => false,
+        }
+    }
+
+    /// Whether a daemon's process is there, well or not.
+    pub fn has_process(&self) -> bool {
+        match self.kind {
+            Kind::Watching | Kind::Silent | Kind::Stuck => true,
+            Kind::ByCron | Kind::Unreadable | Kind::Ended | Kind::Never => false,
         }
     }
 
     /// In one sentence: who, since when, the last complete turn.
     pub fn sentence(&self, now: Time) -> String {
-        let Some(holder) = &self.holder else {
-            return "has never run here".to_owned();
-        };
         let ago = |span: Option<Duration>| {
-            span.map_or("never".to_owned(), |span| format!("{} ago", spoken(span)))
+            let unknown = || "at a time that is not known".to_owned();
+            span.map_or_else(unknown, |span| format!("{} ago", spoken(span)))
+        };
+        let Some(holder) = &self.holder else {
+            let (sign, why) = (ago(self.sign), escape(&self.why));
+            return match self.kind {
+                Kind::Never => "has never run here".to_owned(),
+                Kind::Unreadable => {
+                    format!("gives signs of life, the last {sign}; who it is cannot be read: {why}")
+                }
+                _ => format!("does not run; last sign of life {sign}"),
+            };
         };
         let (pid, sign, turn) = (holder.pid, ago(self.sign), ago(self.turn));
         let turn = match holder.turn_ms {
@@ -146,8 +182,9 @@ impl Life {
                 "lives and completes no turn: {}, {turn}",
                 since(holder, now)
             ),
-            Kind::Ended => format!("does not run; last sign of life {sign}, {turn}"),
-            Kind::Never => "has never run here".to_owned(),
+            Kind::Ended | Kind::Unreadable | Kind::Never => {
+                format!("does not run; last sign of life {sign}, {turn}")
+            }
         }
     }
 
@@ -161,7 +198,7 @@ impl Life {
             "pid": holder.map(|h| h.pid),
             "version": holder.map(|h| &h.version),
             "since": holder.map(|h| &h.since),
-            "settings": holder.map(|h| &h.given),
+            "settings": holder.and_then(|h| h.given.clone()),
             "poll_s": holder.map(|h| h.poll_s),
             "sign_of_life_s": seconds(self.sign),
             "last_turn_s": seconds(self.turn),
@@ -176,6 +213,7 @@ impl Life {
             Kind::ByCron => "by cron",
             Kind::Silent => "silent",
             Kind::Stuck => "stuck",
+            Kind::Unreadable => "unreadable",
             Kind::Ended => "ended",
             Kind::Never => "never ran",
         }
@@ -211,7 +249,7 @@ mod tests {
             since: "2026-11-30T22:00:00Z".to_owned(),
             version: "0.1.0".to_owned(),
             fast_path: "on".to_owned(),
-            given: Vec::new(),
+            given: None,
             turn_ms: 50,
         }
     }
@@ -220,10 +258,10 @@ mod tests {
     fn life_is_judged_by_both_signs() {
         let s = |seconds: u64| Some(Duration::from_secs(seconds));
         let (daemon, once) = (holder(Mode::Daemon), holder(Mode::Once));
-        let (daemon, once) = (Some(&daemon), Some(&once));
+        let (daemon, once) = (&daemon, &once);
         for (holder, runs, sign, turn, kind) in [
-            (None, false, None, None, Kind::Never),
-            (None, false, s(1), None, Kind::Never),
+            (daemon, true, None, None, Kind::Silent),
+            (once, false, None, None, Kind::Ended),
             (daemon, true, s(1), s(3), Kind::Watching),
             (daemon, true, s(15), s(15), Kind::Watching),
             (daemon, true, s(16), s(16), Kind::Silent),

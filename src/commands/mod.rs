@@ -11,6 +11,7 @@
 //! | `find.rs` | a session by id or title |
 //! | `paper.rs` | text on a terminal |
 
+use std::io::{ErrorKind, Write};
 use std::time::SystemTime;
 
 use serde_json::Value;
@@ -18,7 +19,7 @@ use serde_json::Value;
 use crate::cli::{Ask, Exit, When};
 use crate::clock::wall_of;
 use crate::config::{Environment, Settings};
-use crate::machine::{eprintln_quietly, println_quietly};
+use crate::machine::eprintln_quietly;
 use desk::Desk;
 use history::History;
 use paper::Paper;
@@ -76,20 +77,38 @@ pub fn run(ask: &Ask, json: bool, environment: Environment) -> Exit {
         return print::run(what, environment);
     }
     let mut exit = Exit::Done;
+    let mut written = Ok(());
     let done = answer(ask, environment, &mut |report| {
         let text = if json {
-            format!("{:#}", report.json())
+            format!("{:#}\n", report.json())
         } else {
             report.text(&Paper::of_stdout(environment))
         };
-        println_quietly(text.trim_end_matches('\n'));
+        written = out(&text);
         exit = report.exit();
     });
-    if let Err(failed) = done {
-        eprintln_quietly(&format!("agent-deck-watchdog: {}", failed.why));
-        return failed.exit;
+    match done.and(written) {
+        Ok(()) => exit,
+        Err(failed) => {
+            eprintln_quietly(&format!("agent-deck-watchdog: {}", failed.why));
+            failed.exit
+        }
     }
-    exit
+}
+
+/// Prints a text as it is. A reader that left has read enough.
+///
+/// # Errors
+/// When it does not go out, such as on a full disk.
+pub fn out(text: &str) -> Result<(), Failed> {
+    let mut out = std::io::stdout();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(e) if e.kind() != ErrorKind::BrokenPipe => {
+            let why = format!("the answer cannot be printed: {e}");
+            Err(Failed::new(Exit::System, why))
+        }
+        Ok(()) | Err(_) => Ok(()),
+    }
 }
 
 /// Carries a command out, and shows what it found.

@@ -66,10 +66,10 @@ impl Paper {
 /// line stay whole. Ends with a line break.
 pub fn wrapped(head: &str, text: &str, indent: usize) -> String {
     let mut page = head.to_owned();
-    let mut column = head.chars().count();
+    let mut column = columns(head);
     let mut empty = true;
     for word in text.split_whitespace() {
-        let length = word.chars().count();
+        let length = columns(word);
         if !empty && column + 1 + length > WIDTH {
             page.push('\n');
             page.extend(std::iter::repeat_n(' ', indent));
@@ -89,15 +89,37 @@ pub fn wrapped(head: &str, text: &str, indent: usize) -> String {
 /// The text, fit to be shown, in exactly `width` columns and a blank behind it:
 /// filled up, or cut with `…`.
 pub fn cell(text: &str, width: usize) -> String {
-    let text = escape(text);
-    let length = text.chars().count();
-    let mut cell: String = text.chars().take(width).collect();
-    if length > width {
-        cell.pop();
-        cell.push('…');
-    }
-    cell.extend(std::iter::repeat_n(' ', width.saturating_sub(length) + 1));
+    let mut cell = short(text, width);
+    let filled = width.saturating_sub(columns(&cell)) + 1;
+    cell.extend(std::iter::repeat_n(' ', filled));
     cell
+}
+
+/// The text, fit to be shown, in at most `width` columns: cut with `…`.
+pub fn short(text: &str, width: usize) -> String {
+    let mut text = escape(text);
+    if columns(&text) > width {
+        while columns(&text) + 1 > width && text.pop().is_some() {}
+        text.push('…');
+    }
+    text
+}
+
+/// Columns that a terminal gives to a text.
+fn columns(text: &str) -> usize {
+    text.chars().map(columns_of).sum()
+}
+
+/// Two for the wide scripts and pictures, none for marks that join what stands
+/// before them (the blocks of Unicode's table of widths, roughly).
+fn columns_of(c: char) -> usize {
+    match u32::from(c) {
+        0x300..=0x36f | 0x200b..=0x200f | 0xfe00..=0xfe0f => 0,
+        0x1100..=0x115f | 0x2e80..=0xa4cf | 0xac00..=0xd7a3 | 0xf900..=0xfaff => 2,
+        0xfe30..=0xfe6f | 0xff00..=0xff60 | 0xffe0..=0xffe6 => 2,
+        0x1f300..=0x1faff | 0x20000..=0x3fffd => 2,
+        _ => 1,
+    }
 }
 
 #[cfg(test)]
@@ -119,6 +141,9 @@ mod tests {
         assert_eq!(cell("ab", 4), "ab   ");
         assert_eq!(cell("abcdef", 4), "abc… ");
         assert_eq!(cell("\u{1b}[31m", 12), "\\x1b[31m     ");
+        assert_eq!(cell("漢字かな", 6), "漢字…  ");
+        assert_eq!(cell("e\u{301}e", 4), "e\u{301}e   ");
+        assert_eq!(short("漢字", 4), "漢字");
     }
 
     #[test]

@@ -6,10 +6,9 @@
 //! the files, but for the lines that it fills in.
 
 use std::ffi::OsString;
-use std::io::{ErrorKind, Write};
 use std::path::Path;
 
-use super::Failed;
+use super::{Failed, out};
 use crate::cli::Exit;
 use crate::config::Environment;
 use crate::machine::eprintln_quietly;
@@ -58,17 +57,7 @@ const CRON: &Marks = &[('%', "\\%")];
 /// Prints a file, byte by byte as it is.
 pub fn run(what: &str, environment: Environment) -> Exit {
     let binary = std::env::current_exe().ok();
-    let done = text(what, binary.as_deref(), environment).and_then(|text| {
-        let mut out = std::io::stdout();
-        match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-            // A reader that left has read enough; a full disk has half a file.
-            Err(e) if e.kind() != ErrorKind::BrokenPipe => Err(Failed {
-                exit: Exit::System,
-                why: format!("{what} cannot be printed: {e}"),
-            }),
-            Ok(()) | Err(_) => Ok(()),
-        }
-    });
+    let done = text(what, binary.as_deref(), environment).and_then(|text| out(&text));
     match done {
         Ok(()) => Exit::Done,
         Err(failed) => {

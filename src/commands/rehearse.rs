@@ -9,9 +9,11 @@ use std::time::Duration;
 use super::desk::Desk;
 use super::doctor::{Check, Doctor, ok, problem, warning};
 use super::find::Known;
+use super::paper::Light;
 use super::rows::critical_by;
 use super::status::lifts;
 use crate::capabilities::eyes;
+use crate::capabilities::look::Finding;
 use crate::capabilities::patrol::{is_child, silence};
 use crate::clock::spoken;
 use crate::deck::processes::pane_process;
@@ -24,7 +26,9 @@ const LOOK_TO_SEND: Duration = Duration::from_millis(250);
 
 /// Goes through it all.
 pub fn rehearse(desk: &mut Desk, known: &Known) -> Doctor {
-    let mut checks = Vec::new();
+    let differs =
+        |remark: &String| warning("settings", remark.clone(), "agent-deck-watchdog doctor");
+    let mut checks: Vec<Check> = desk.remarks.iter().map(differs).collect();
     let Some(row) = &known.row else {
         let sentence = format!("agent-deck does not list {}", known.name());
         checks.push(problem("list", sentence, "agent-deck list --json"));
@@ -49,7 +53,15 @@ pub fn rehearse(desk: &mut Desk, known: &Known) -> Doctor {
     }
     if let Some(mark) = mark {
         checks.push(ok("watched", format!("critical: {mark}")));
-        checks.push(restart(desk, row, took));
+        let red = checks.iter().find(|check| check.light == Light::Red);
+        let broken = red.map(|check| check.name);
+        checks.push(match broken {
+            Some(name) => {
+                let sentence = format!("it could not be restarted, see {name}");
+                problem("restart", sentence, "agent-deck-watchdog doctor")
+            }
+            None => restart(desk, row, took),
+        });
     }
     if child {
         checks.push(message(desk, row, pane, reading));
@@ -200,19 +212,39 @@ fn files(desk: &mut Desk, row: &Session) -> Check {
 }
 
 fn restart(desk: &mut Desk, row: &Session, took: Duration) -> Check {
+    let rests = match row.status {
+        _ if row.archived => Some("it is archived: it would be left alone"),
+        Status::Stopped => Some("it was stopped on purpose: it would be left alone"),
+        _ => None,
+    };
+    if let Some(why) = rests {
+        return warning("restart", why, "agent-deck-watchdog status");
+    }
+    let dead = row.status == Status::Error;
+    if dead {
+        desk.examine(row);
+        if let Some(Finding::Leave(refusal)) = desk.finding(&row.id) {
+            let sentence = format!("it would be left alone: {}", refusal.sentence);
+            return warning("restart", sentence, "agent-deck-watchdog status");
+        }
+    }
     let around = desk.watch.surroundings();
     let now = desk.now;
     let verdict = guard::verdict(&desk.watch.state, &around, &row.id, Purpose::Dead, now);
-    if verdict.agrees() {
-        let sentence = format!(
-            "if it died now, agent-deck session restart {} would begin about {} ms after it is \
-             noticed",
-            row.id,
-            took.as_millis()
-        );
-        return ok("restart", sentence);
+    if !verdict.agrees() {
+        return refused("restart", &verdict, desk);
     }
-    refused("restart", &verdict, desk)
+    let when = if dead {
+        "it is dead, and"
+    } else {
+        "if it died now,"
+    };
+    let sentence = format!(
+        "{when} agent-deck session restart {} would begin about {} ms after it is noticed",
+        row.id,
+        took.as_millis()
+    );
+    ok("restart", sentence)
 }
 
 /// The rules that would hold it back.

@@ -9,6 +9,7 @@ use crate::capabilities::look::Finding;
 use crate::capabilities::patrol::is_child;
 use crate::capabilities::restart::is_critical;
 use crate::clock::{Time, spoken};
+use crate::config::Wanted;
 use crate::guard::{self, Answer, BURST_WINDOW, Purpose, Rule, Verdict};
 use crate::model::{Flags, Profile, Session, SessionId, Status};
 use crate::remember::GONE;
@@ -40,6 +41,8 @@ pub struct Row<'a> {
     pub poller: Option<Verdict>,
     /// Every rule about a message, where it is a child.
     pub nudge: Option<Verdict>,
+    /// Its profile was listed just now.
+    profile_listed: bool,
     now: Time,
 }
 
@@ -56,8 +59,12 @@ pub struct Act {
 }
 
 /// All watched sessions: the critical ones, the owners, the children.
-pub fn rows(watch: &Watch, now: Time) -> Vec<Row<'_>> {
+pub fn rows<'a>(watch: &'a Watch, wanted: &Wanted, now: Time) -> Vec<Row<'a>> {
     let state = &watch.state;
+    let wanted = match wanted {
+        Wanted::Named(named) => Some(named),
+        Wanted::All => None,
+    };
     let mut rows: Vec<Row> = Vec::new();
     for listed in watch.all_rows() {
         let owner = state.owners.iter().any(|owner| owner.id == listed.id);
@@ -69,12 +76,14 @@ pub fn rows(watch: &Watch, now: Time) -> Vec<Row<'_>> {
     for (id, memory) in &state.sessions {
         // Those of a profile that cannot be listed, and those that have just left.
         let gone = memory.missing_since.is_some_and(|at| now.since(at) >= GONE);
-        if watch.row(id).is_none() && !gone {
+        let ours = wanted.is_none_or(|wanted| wanted.contains(&memory.profile));
+        if watch.row(id).is_none() && !gone && ours {
             rows.push(row(watch, id, &memory.title, &memory.profile, None, now));
         }
     }
-    rows.sort_by_key(|row| !row.critical);
-    rows
+    let (mut first, then): (Vec<Row>, Vec<Row>) = rows.into_iter().partition(|row| row.critical);
+    first.extend(then);
+    first
 }
 
 /// By which mark a session is critical, if it is (the manual's marks).
@@ -118,6 +127,7 @@ pub fn row<'a>(
         restart: critical.then(|| verdict(Purpose::Dead)),
         poller: (critical && owner.is_some()).then(|| verdict(Purpose::Deaf)),
         nudge: child.map(|listed| guard::nudge_verdict(state, &around, listed, now)),
+        profile_listed: watch.decks.iter().any(|deck| deck.profile == *profile),
         now,
     }
 }
@@ -128,19 +138,15 @@ impl Row<'_> {
         let missing = self.memory.and_then(|memory| memory.missing_since);
         let ago = |since: Option<Time>| since.map(|at| spoken(self.now.since(at)));
         match self.listed {
-            None => match ago(missing) {
+            None => match ago(missing.filter(|_| self.profile_listed)) {
                 Some(ago) => format!("gone for {ago}"),
                 None => "not listed".to_owned(),
             },
             Some(row) if row.archived => "archived".to_owned(),
             Some(row) => {
                 let word = row.status.word();
-                let since = match row.status {
-                    Status::Error => self.memory.and_then(|memory| memory.dead_since),
-                    Status::Waiting => self.child.and_then(|child| child.since),
-                    _ => None,
-                };
-                match ago(since) {
+                let dead = self.memory.and_then(|memory| memory.dead_since);
+                match ago(dead.filter(|_| row.status == Status::Error)) {
                     Some(ago) => format!("{word} for {ago}"),
                     None => word.to_owned(),
                 }
@@ -152,7 +158,8 @@ impl Row<'_> {
     pub fn wanted(&self) -> &'static str {
         let rests = |row: &Session| row.archived || row.status == Status::Stopped;
         match self.listed {
-            None => "nothing",
+            None if self.profile_listed => "nothing",
+            None => "alive",
             Some(row) if rests(row) => "nothing",
             Some(_) if self.critical && self.owner.is_some() => "alive, polled",
             Some(_) if self.critical => "alive",
@@ -174,20 +181,18 @@ impl Row<'_> {
         stamps.iter().filter(counts).count()
     }
 
-    /// Why it is left alone, where it reads dead: found just now, or remembered.
+    /// Why it is left alone, where it reads dead: found just now, or remembered
+    /// where it was not looked at.
     pub fn left_alone(&self, desk: &Desk) -> Option<(String, String)> {
         if let Some(Finding::Leave(refusal)) = desk.finding(self.id) {
             return Some((refusal.cause.word().to_owned(), refusal.sentence.clone()));
         }
         let known = self.memory.and_then(|memory| memory.refusal.as_ref())?;
-        let guards = |answer: &&Answer| answer.rule.word() == known.rule;
-        // The guard's own numbers are known as of now.
-        let by_guard = self
-            .restart
-            .iter()
-            .flat_map(|v| &v.answers)
-            .any(|a| guards(&a));
-        (!by_guard).then(|| (known.rule.clone(), known.sentence.clone()))
+        // What the guard says now stands beside it.
+        let agrees = self.restart.as_ref().is_some_and(Verdict::agrees);
+        let ago = spoken(self.now.since(known.since));
+        let sentence = format!("for {ago}: {}", known.sentence);
+        (self.is_dead() && agrees).then(|| (known.rule.clone(), sentence))
     }
 
     /// When the next restart of it may be, where the window is full.
@@ -255,13 +260,11 @@ impl Row<'_> {
         let told =
             |episode: &crate::state::Episode| telling::is_about(&episode.key, self.id.as_str());
         let due = self.child.is_some_and(|child| child.opened.is_some());
-        let refused = self.memory.is_some_and(|memory| memory.refusal.is_some());
         let missing = self
             .memory
             .is_some_and(|memory| memory.missing_since.is_some());
         !self.is_dead()
             && !due
-            && !refused
             && !missing
             && self.restarts() == 0
             && self.held_back().is_empty()

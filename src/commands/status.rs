@@ -14,7 +14,8 @@ use crate::clock::{Time, spoken};
 use crate::guard::{Answer, BURST, BURST_WINDOW, Rule};
 use crate::host::logs::escape;
 use crate::model::{Flags, Level};
-use crate::telling::is_given_up;
+use crate::state::ProfileMemory;
+use crate::telling::{Kind, is_given_up};
 
 /// Columns of title, observed and wanted; the restarts have the rest.
 const COLUMNS: [usize; 3] = [24, 18, 13];
@@ -44,7 +45,7 @@ pub struct Status<'a> {
 /// Looks.
 pub fn status(desk: &Desk, all: bool) -> Status<'_> {
     let watch = &desk.watch;
-    let mut rows = rows(watch, desk.now);
+    let mut rows = rows(watch, &desk.machine.settings.profiles, desk.now);
     let watched = rows.len();
     rows.retain(|row| all || !row.is_quiet(watch));
     Status {
@@ -59,9 +60,12 @@ pub fn status(desk: &Desk, all: bool) -> Status<'_> {
 
 fn attention(desk: &Desk) -> Vec<Attention> {
     let saved = &desk.watch.saved;
-    let mut found: Vec<Attention> = saved
+    // A deck that does not answer is spoken of below.
+    let silent = format!("{}:", Kind::List.word());
+    let found: Vec<Attention> = saved
         .episodes
         .iter()
+        .filter(|episode| !episode.key.starts_with(&silent))
         .map(|episode| Attention {
             given_up: is_given_up(&episode.key),
             level: episode.level,
@@ -69,7 +73,8 @@ fn attention(desk: &Desk) -> Vec<Attention> {
             since: Some(episode.opened),
         })
         .collect();
-    found.sort_by_key(|attention| (!attention.given_up, attention.since));
+    let (mut found, then): (Vec<_>, Vec<_>) = found.into_iter().partition(|one| one.given_up);
+    found.extend(then);
     let mut add = |given_up, text: String, since| {
         let level = if given_up {
             Level::Critical
@@ -84,29 +89,21 @@ fn attention(desk: &Desk) -> Vec<Attention> {
         });
     };
     if let Some(why) = &desk.lost {
-        add(
-            true,
-            format!("the memory cannot be used, every limit counts as used up: {why}"),
-            None,
-        );
+        add(true, format!("the memory cannot be used: {why}"), None);
     }
-    for memory in saved
-        .profiles
-        .iter()
-        .filter(|memory| memory.failures >= FAILURES)
-    {
+    let failing = |memory: &&ProfileMemory| memory.failures >= FAILURES;
+    let mut answers = true;
+    for memory in saved.profiles.iter().filter(failing) {
+        answers = false;
         let text = format!("the watchdog cannot list profile {}", memory.name);
         add(true, text, memory.failing_since);
     }
-    for (profile, why) in &desk.unlisted {
+    for (profile, why) in desk.unlisted.iter().filter(|_| answers) {
         let of = profile
             .as_ref()
             .map_or("agent-deck".to_owned(), |p| format!("profile {p}"));
-        add(
-            false,
-            format!("{of} does not answer now, so what is observed is missing: {why}"),
-            None,
-        );
+        let text = format!("{of} does not answer now, so what is observed is missing: {why}");
+        add(false, text, None);
     }
     for remark in &desk.remarks {
         add(false, remark.clone(), None);
@@ -207,7 +204,9 @@ impl Report for Status<'_> {
             let [title, observed, wanted] = COLUMNS;
             let head =
                 cell("SESSION", title) + &cell("OBSERVED", observed) + &cell("WANTED", wanted);
-            lit(Light::Strong, &format!("\n{head}RESTARTS"));
+            page.push('\n');
+            page.push_str(&paper.lit(Light::Strong, &format!("{head}RESTARTS")));
+            page.push('\n');
         }
         for row in &self.rows {
             page.push_str(&lines(row, self.desk, self.now));
@@ -215,7 +214,10 @@ impl Report for Status<'_> {
         let quiet = match (self.quiet, self.rows.len()) {
             (0, 0) => "\nNo session is watched.\n".to_owned(),
             (0, _) => String::new(),
-            (n, _) => format!("\n{n} watched sessions of which there is nothing to say (--all)\n"),
+            (n, _) => {
+                let sessions = if n == 1 { "session" } else { "sessions" };
+                format!("\n{n} watched {sessions} of which there is nothing to say (--all)\n")
+            }
         };
         page + &quiet
     }
@@ -277,6 +279,9 @@ fn lines(row: &Row, desk: &Desk, now: Time) -> String {
     if let Some((rule, sentence)) = row.left_alone(desk) {
         more(&format!("left alone: {rule}: {}", escape(&sentence)));
     }
+    if let Some(since) = row.child.and_then(|child| child.since) {
+        more(&format!("the same screen for {}", spoken(now.since(since))));
+    }
     if let Some(act) = row.last_act() {
         more(&format!("last: {}", last(&act, now)));
     }
@@ -313,7 +318,7 @@ pub fn json_row(row: &Row, desk: &Desk) -> Value {
         "archived": row.listed.is_some_and(|listed| listed.archived),
         "wanted": row.wanted(),
         "dead_since": row.memory.and_then(|m| m.dead_since).map(Time::rfc3339),
-        "waits_since": row.child.and_then(|c| c.since).map(Time::rfc3339),
+        "same_screen_since": row.child.and_then(|c| c.since).map(Time::rfc3339),
         "restarts": row.restarts(),
         "restarts_most": BURST,
         "window_s": BURST_WINDOW.as_secs(),

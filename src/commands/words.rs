@@ -4,6 +4,7 @@
 //! Each is written into the log with who asked. This file does not know what the
 //! flags lead to.
 
+use std::ffi::OsString;
 use std::path::Path;
 use std::time::Duration;
 
@@ -11,11 +12,12 @@ use serde_json::{Value, json};
 
 use super::desk::Desk;
 use super::find::{Known, find};
+use super::life::Kind;
 use super::paper::{Paper, wrapped};
 use super::{FORMAT, Failed, Report};
 use crate::cli::{Exit, Until, When};
 use crate::clock::{Time, spoken};
-use crate::config::Environment;
+use crate::config::{Environment, given_value};
 use crate::host::flags::{self, AUTORESTART, CLEAR, HOLD, PAUSE};
 use crate::host::logs::{Logs, escape};
 use crate::model::{Level, SessionId};
@@ -23,6 +25,8 @@ use crate::world::World;
 
 /// So long `clear` waits for a running daemon to take its request up.
 const TAKEN_UP: Duration = Duration::from_secs(3);
+/// The latest end of a hold or pause: later ones are slips of the pen.
+const LONGEST: Duration = Duration::from_secs(366 * 86_400);
 
 /// What was put down or taken away, and what is in force now.
 pub struct Done {
@@ -66,8 +70,20 @@ fn system(why: String) -> Failed {
 
 /// The session that is meant. One that nobody lists is meant by its full id when
 /// that cannot be checked, or when the flag to be taken away is there.
-fn meant(desk: &mut Desk, wanted: &str, flag: &str) -> Result<Known, Failed> {
+fn meant(
+    desk: &mut Desk,
+    wanted: &str,
+    flag: &str,
+    environment: Environment,
+) -> Result<Known, Failed> {
     desk.list();
+    if let Some((here, there)) = other_profile(desk, environment) {
+        let why = format!(
+            "AGENT_DECK_PROFILE={here} in this shell, and the watchdog that runs watches {there}: \
+             unset it, or ask that one"
+        );
+        return Err(Failed::new(Exit::Usage, why));
+    }
     let found = find(desk, wanted);
     // A title may look like an id, but for the number behind the dash.
     let id = SessionId::parse(wanted).filter(|id| id.created().is_some());
@@ -86,24 +102,42 @@ fn meant(desk: &mut Desk, wanted: &str, flag: &str) -> Result<Known, Failed> {
     })
 }
 
-/// Puts a flag down, or takes it away, and writes that down.
+/// The profiles that this shell asks for, and those that are watched, where the
+/// two differ: the session that is meant may be in another deck.
+fn other_profile(desk: &Desk, environment: Environment) -> Option<(String, String)> {
+    let name = "AGENT_DECK_PROFILE";
+    let here = environment(name).filter(|value| !value.is_empty())?;
+    let there = given_value(&desk.machine.settings.given, name).unwrap_or_else(|| "default".into());
+    (here != there).then(|| {
+        let text = |value: &OsString| escape(&value.to_string_lossy());
+        (text(&here), text(&there))
+    })
+}
+
+/// Puts a flag down, or takes it away, and writes that down. False when there
+/// was nothing to be taken away.
 fn change(
     desk: &Desk,
     flag: &str,
     content: Option<&str>,
     subject: &str,
     sentence: &str,
-) -> Result<(), Failed> {
+) -> Result<bool, Failed> {
     let folder = desk.machine.settings.folder();
-    match content {
-        Some(content) => flags::put(&folder, flag, content).map_err(system)?,
+    let changed = match content {
+        Some(content) => {
+            flags::put(&folder, flag, content).map_err(system)?;
+            true
+        }
         None => {
             let why = |e| system(format!("{}: {e}", folder.join(flag).display()));
-            flags::take(&folder, flag).map_err(why)?;
+            flags::take(&folder, flag).map_err(why)?
         }
+    };
+    if changed {
+        note(&folder, desk, subject, sentence);
     }
-    note(&folder, desk, subject, sentence);
-    Ok(())
+    Ok(changed)
 }
 
 fn note(folder: &Path, desk: &Desk, subject: &str, sentence: &str) {
@@ -118,7 +152,7 @@ pub fn watch(
     off: bool,
     environment: Environment,
 ) -> Result<Done, Failed> {
-    let known = meant(desk, wanted, AUTORESTART)?;
+    let known = meant(desk, wanted, AUTORESTART, environment)?;
     let (who, name) = (who(environment), known.name());
     let flag = format!("{AUTORESTART}/{}", known.id);
     let content = format!("by {who}\n");
@@ -126,13 +160,15 @@ pub fn watch(
         false => format!("treated as critical from now on, says {who}"),
         true => format!("no longer treated as critical for its flag, says {who}"),
     };
-    change(desk, &flag, (!off).then_some(&content), &name, &sentence)?;
+    let content = (!off).then_some(content.as_str());
+    let changed = change(desk, &flag, content, &name, &sentence)?;
     let by_itself = known
         .row
         .as_ref()
         .is_some_and(|row| row.is_conductor_like());
     let mut said = vec![match (off, by_itself) {
         (false, _) => format!("{name} is critical now: it is restarted when it dies."),
+        (true, false) if !changed => format!("{name} was not critical."),
         (true, false) => format!("{name} is not critical any more."),
         (true, true) => format!(
             "{name} stays critical: its title or group says so. To have it left alone: \
@@ -155,7 +191,7 @@ pub fn hold(
     until: Until,
     environment: Environment,
 ) -> Result<Done, Failed> {
-    let known = meant(desk, wanted, HOLD)?;
+    let known = meant(desk, wanted, HOLD, environment)?;
     let (who, name) = (who(environment), known.name());
     let flag = format!("{HOLD}/{}", known.id);
     let end = end(desk, until)?;
@@ -165,9 +201,10 @@ pub fn hold(
         true => format!("held {words}, says {who}"),
         false => format!("no longer held, says {who}"),
     };
-    change(desk, &flag, content.as_deref(), &name, &sentence)?;
+    let changed = change(desk, &flag, content.as_deref(), &name, &sentence)?;
     let mut said = vec![match held {
         true => format!("{name} is left alone {words}: neither restarted nor asked."),
+        false if !changed => format!("{name} was not held."),
         false => format!("{name} is not held any more."),
     }];
     said.extend(surroundings(desk));
@@ -188,10 +225,11 @@ pub fn pause(desk: &mut Desk, until: Until, environment: Environment) -> Result<
         true => format!("paused {words}, says {who}"),
         false => format!("no longer paused, says {who}"),
     };
-    change(desk, PAUSE, content.as_deref(), "watchdog", &sentence)?;
+    let changed = change(desk, PAUSE, content.as_deref(), "watchdog", &sentence)?;
     let mut said = vec![match paused {
         true => format!("Paused {words}: it watches and tells, and restarts and asks nobody."),
-        false => "Not paused.".to_owned(),
+        false if !changed => "It was not paused.".to_owned(),
+        false => "Not paused any more.".to_owned(),
     }];
     said.extend(life_remark(desk));
     Ok(Done {
@@ -203,7 +241,7 @@ pub fn pause(desk: &mut Desk, until: Until, environment: Environment) -> Result<
 
 /// `clear <session>`.
 pub fn clear(desk: &mut Desk, wanted: &str, environment: Environment) -> Result<Done, Failed> {
-    let known = meant(desk, wanted, CLEAR)?;
+    let known = meant(desk, wanted, CLEAR, environment)?;
     let (who, name) = (who(environment), known.name());
     let flag = format!("{CLEAR}/{}", known.id);
     let content = format!("by {who}\n");
@@ -211,12 +249,17 @@ pub fn clear(desk: &mut Desk, wanted: &str, environment: Environment) -> Result<
     change(desk, &flag, Some(&content), &name, &sentence)?;
     let folder = desk.machine.settings.folder();
     let end = desk.machine.now().plus(TAKEN_UP);
-    let watches = life_remark(desk).is_none();
+    // A run by cron comes when it comes.
+    let watches = desk.life.kind == Kind::Watching;
     while watches && flags::is_there(&folder, &flag) && desk.machine.now() < end {
         desk.machine.pulse.rest(Duration::from_millis(50));
     }
     let taken = !flags::is_there(&folder, &flag);
+    let state = &desk.watch.saved;
+    let remembered = state.sessions.contains_key(&known.id)
+        || state.children.iter().any(|child| child.id == known.id);
     let mut said = vec![match taken {
+        _ if !remembered => format!("Nothing is remembered of {name} that could be forgotten."),
         true => format!(
             "The failures of {name} are forgotten: what was given up is tried again. The restarts \
              of the last 300 s and the times of messages still count."
@@ -239,17 +282,15 @@ fn end(desk: &Desk, until: Until) -> Result<Option<Time>, Failed> {
         Until::Then(When::Span(span)) => wall.plus(span),
         Until::Then(When::At(at)) => at,
     };
-    if at <= wall {
-        return Err(Failed {
-            exit: Exit::Usage,
-            why: format!(
-                "{} lies in the past; it is {} now",
-                at.rfc3339(),
-                wall.rfc3339()
-            ),
-        });
-    }
-    Ok(Some(at))
+    let (end, now) = (at.rfc3339(), wall.rfc3339());
+    let why = match () {
+        () if at <= wall => format!("{end} lies in the past; it is {now} now"),
+        () if at > wall.plus(LONGEST) => {
+            format!("{end} is more than a year away; without an end it is for good")
+        }
+        () => return Ok(Some(at)),
+    };
+    Err(Failed::new(Exit::Usage, why))
 }
 
 /// What stands in the file, if there is to be one, and how long it counts.

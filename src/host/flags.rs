@@ -41,10 +41,12 @@ const ENTRIES_MAX: usize = 10_000;
 pub fn read(folder: &Path, clock: &Clock) -> Flags {
     let now = clock.now();
     let wall = Time(clock.reading().wall);
+    // The clocks are read to the millisecond, an end names whole seconds.
+    let here = |end| Time((clock.from_wall(end).0 + 500) / 1000 * 1000);
     // Outer `None`: expired. Inner `None`: without an end.
     let in_force = |path: &Path| match until(path) {
         Some(end) if end <= wall => None,
-        Some(end) => Some(Some(now.plus(end.since(wall)))),
+        Some(end) => Some(Some(here(end))),
         None => Some(None),
     };
     let mut flags = Flags {
@@ -133,7 +135,7 @@ pub fn put(folder: &Path, flag: &str, content: &str) -> Result<(), String> {
     if let Some(parent) = path.parent() {
         folder::prepare(parent)?;
     }
-    folder::write_atomic(&path, content.as_bytes(), true).map_err(|e| e.to_string())
+    folder::write_shared(&path, content.as_bytes()).map_err(|e| e.to_string())
 }
 
 /// Takes a flag away; false when there is none.

@@ -82,20 +82,32 @@ pub fn check_folder(path: &Path) -> Result<(), String> {
 /// # Errors
 /// Names the path. What lies there and is no plain file of ours is not replaced.
 pub fn write_atomic(path: &Path, bytes: &[u8], durable: bool) -> io::Result<()> {
+    replace(path, &aside(path, "")?, bytes, durable)
+}
+
+/// The same where several processes may write at the same time.
+///
+/// # Errors
+/// As [`write_atomic`].
+pub fn write_shared(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let aside = aside(path, &format!("{}.", std::process::id()))?;
+    replace(path, &aside, bytes, true)
+}
+
+fn replace(path: &Path, aside: &Path, bytes: &[u8], durable: bool) -> io::Result<()> {
     match fs::symlink_metadata(path) {
         Ok(there) => check_file(path, &there)?,
         Err(e) if e.kind() == io::ErrorKind::NotFound => {}
         Err(e) => return Err(named(path, &e)),
     }
-    let aside = aside(path)?;
-    // What a crashed run left. Only one runs at a time, so it is nobody's.
-    match fs::remove_file(&aside) {
-        Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(named(&aside, &e)),
+    // What a crashed run left: nobody else that runs has this name.
+    match fs::remove_file(aside) {
+        Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(named(aside, &e)),
         Ok(()) | Err(_) => {}
     }
-    let done = write_new(&aside, bytes, durable).and_then(|()| fs::rename(&aside, path));
+    let done = write_new(aside, bytes, durable).and_then(|()| fs::rename(aside, path));
     if let Err(e) = done {
-        let _ = fs::remove_file(&aside);
+        let _ = fs::remove_file(aside);
         return Err(named(path, &e));
     }
     if durable && let Some(folder) = path.parent() {
@@ -107,13 +119,13 @@ pub fn write_atomic(path: &Path, bytes: &[u8], durable: bool) -> io::Result<()> 
 }
 
 /// Where the new content is written first: `.state.json.tmp` beside `state.json`.
-fn aside(path: &Path) -> io::Result<PathBuf> {
+fn aside(path: &Path, mark: &str) -> io::Result<PathBuf> {
     let name = path
         .file_name()
         .ok_or_else(|| refused(path, "has no file name"))?;
     let mut aside = std::ffi::OsString::from(".");
     aside.push(name);
-    aside.push(".tmp");
+    aside.push(format!(".{mark}tmp"));
     Ok(path.with_file_name(aside))
 }
 

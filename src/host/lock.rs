@@ -68,8 +68,9 @@ stored! {
         pub version: String,
         /// `on`, or what is left to polling and why; empty: not known (yet).
         pub fast_path: String,
-        /// The settings that it was given, as `NAME=value`.
-        pub given: Vec<String>,
+        /// The settings that it was given, as `NAME=value`; older versions did not
+        /// write them down.
+        pub given: Option<Vec<String>>,
         /// Milliseconds that a turn takes, roughly; nothing: not known (yet).
         pub turn_ms: u64,
     }
@@ -249,7 +250,7 @@ mod tests {
             since: "2026-11-30T22:00:05Z".to_owned(),
             version: "0.1.0".to_owned(),
             fast_path: String::new(),
-            given: Vec::new(),
+            given: None,
             turn_ms: 0,
         }
     }

@@ -10,6 +10,9 @@ use crate::deck::answers::{self, Raw};
 use crate::host::exec::{self, Call, End};
 use crate::model::{Delivery, NoAnswer, ProcessMark, Restarted, SessionId};
 
+/// How a command that only reads ends on TERM or INT, as shells say it.
+const INTERRUPTED: i32 = 130;
+
 impl Machine {
     /// Runs a reading command of agent-deck to its end.
     pub(super) fn ask(
@@ -20,16 +23,26 @@ impl Machine {
     ) -> Result<Output, NoAnswer> {
         let program = self.program.find().map_err(NoAnswer::NoProgram)?;
         let args: Vec<&str> = args.iter().map(String::as_str).collect();
+        let places = self.places();
+        let places: Vec<(&str, &str)> = places.iter().map(|(n, v)| (*n, v.as_str())).collect();
         let call = Call {
             program: &program,
             args: &args,
             deadline,
             most,
-            extra_env: &[],
+            extra_env: &places,
             keep_token: false,
         };
+        let reads = self.kept.is_some();
         let pulse = &mut self.pulse;
-        match exec::run(&call, &mut |longest| pulse.rest(longest)) {
+        let mut rest = |longest| {
+            pulse.rest(longest);
+            if reads && pulse.wait.terminating() {
+                // Nothing is at stake, and a person waits.
+                std::process::exit(INTERRUPTED);
+            }
+        };
+        match exec::run(&call, &mut rest) {
             End::Exited { overflow: true, .. } => {
                 Err(NoAnswer::Garbage(format!("more than {most} bytes")))
             }

@@ -16,8 +16,6 @@ use crate::deck::{agent_file, database, hooks, processes};
 use crate::guard::{Limits, NudgePermit, Permit};
 use crate::host::exec::{self, Running};
 use crate::host::logs::{Logs, escape};
-use crate::host::notify::Notify;
-use crate::host::wait::Wait;
 use crate::host::{flags, folder};
 use crate::model::{
     AgentSays, Delivery, Flags, Level, NoAnswer, Pane, Pollers, Process, ProcessMark, Profile,
@@ -33,6 +31,7 @@ pub mod escalation;
 pub mod memory;
 pub mod profiles;
 pub mod pulse;
+mod reader;
 mod telegram;
 
 use bin::Program;
@@ -104,33 +103,11 @@ impl Machine {
         }
     }
 
-    /// The world for a command that only reads: it logs and prints nothing by
-    /// itself, and changes nothing.
-    ///
-    /// # Errors
-    /// When signals cannot be had.
-    pub fn reader(settings: Settings, clock: Clock) -> Result<Machine, String> {
-        let wait = Wait::new().map_err(|e| format!("signals cannot be had: {e}"))?;
-        let pulse = Pulse::new(wait, Notify::default(), None, clock.clone(), settings.poll);
-        let mode = Mode {
-            once: true,
-            dry_run: true,
-            verbose: false,
-        };
-        let mut machine = Machine::new(settings, mode, clock, pulse);
-        machine.kept = Some(Vec::new());
-        Ok(machine)
-    }
-
-    /// What a reading world would have logged since this was last asked.
-    pub fn take_kept(&mut self) -> Vec<Line> {
-        self.kept.as_mut().map(std::mem::take).unwrap_or_default()
-    }
-
     /// What a turn may know of the settings.
     pub fn rules(&self) -> Rules {
         let Reading { boot_id, .. } = self.clock.reading();
-        let tmux = std::env::var("TMUX_TMPDIR").unwrap_or_default();
+        let tmux = self.settings.tmux_tmpdir.clone().unwrap_or_default();
+        let tmux = tmux.to_string_lossy();
         let user = rustix::process::geteuid().as_raw();
         let home = self.settings.home.display();
         let wanted = match &self.settings.profiles {

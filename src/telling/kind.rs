@@ -73,7 +73,8 @@ pub enum Kind {
 }
 
 impl Kind {
-    fn word(self) -> &'static str {
+    /// The word in keys.
+    pub fn word(self) -> &'static str {
         match self {
             Kind::Down => "down",
             Kind::Auth => "auth",

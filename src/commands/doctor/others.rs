@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use super::{Case, Environ, same};
 use crate::cli::COMMANDS;
-use crate::commands::life::{self, Kind};
+use crate::commands::life::Kind;
 use crate::deck::processes::deck_commands;
 use crate::host::folder::read_small;
 use crate::host::lock::read_holder;
@@ -69,12 +69,11 @@ fn holders(locks: &str, inode: u64) -> Vec<u32> {
 
 /// Whether ours is alive.
 fn ours(case: &mut Case) {
-    let machine = &case.desk.machine;
-    let life = life::look(&case.folder(), &machine.clock, &case.desk.watch.saved);
+    let life = case.desk.life.clone();
     let sentence = life.sentence(case.desk.now);
     let pid = life.holder.as_ref().map_or(0, |holder| holder.pid);
     match life.kind {
-        Kind::Watching | Kind::ByCron => case.ok("watchdog", sentence),
+        Kind::Watching | Kind::ByCron | Kind::Unreadable => case.ok("watchdog", sentence),
         Kind::Ended | Kind::Never => {
             let mend = start(case);
             case.warning("watchdog", sentence, mend);
