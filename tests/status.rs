@@ -116,7 +116,7 @@ fn whoever_asks_changes_nothing() {
     assert_eq!(code, 1);
     contains(
         &text,
-        &["the memory cannot be used, every limit counts as used up"],
+        &["the memory cannot be used: every limit counts as used up"],
     );
     assert!(files(&deck) == before);
 }
@@ -148,7 +148,7 @@ fn status_knows_the_last_tick() {
     contains(&text, &[&pid, "last turn", "it took about", "not paused"]);
     contains(
         &text,
-        &["1 watched sessions of which there is nothing to say"],
+        &["1 watched session of which there is nothing to say"],
     );
     let status = json(&deck, &["status", "--json"]);
     assert_eq!(status["watchdog"]["state"], "watching");
@@ -209,13 +209,7 @@ fn a_deck_that_could_not_be_listed_gives_it_away() {
     });
     let (code, text) = said(&deck, &["status"]);
     assert_eq!(code, 1, "{text}");
-    contains(
-        &text,
-        &[
-            "the watchdog cannot list profile default",
-            "does not answer now",
-        ],
-    );
+    contains(&text, &["the watchdog cannot list profile default"]);
     assert!(daemon.stop().success());
 }
 
@@ -412,12 +406,24 @@ fn a_shell_with_other_settings_sees_what_the_watchdog_sees() {
         &text,
         &[
             "conductor-there",
-            "MIN_GLOBAL_RESTART_INTERVAL_S=99 in this shell, and the watchdog has 77",
+            "the watchdog has MIN_GLOBAL_RESTART_INTERVAL_S=77, which counts; this shell has MIN_GLOBAL_RESTART_INTERVAL_S=99",
         ],
     );
     assert!(!text.contains("conductor-here"), "{text}");
     let (_, text) = said(&deck, &["explain", "conductor-there"]);
-    contains(&text, &["77 s between any two restarts"]);
+    contains(
+        &text,
+        &[
+            "77 s between any two restarts",
+            "the watchdog has AGENT_DECK_PROFILE=work",
+        ],
+    );
+    // Another deck may hold a session of the same title: nothing is put down.
+    deck.setting("AGENT_DECK_PROFILE", "default");
+    let refused = run(&deck, &["hold", "conductor-here"]);
+    assert_eq!((refused.code(), refused.out.as_str()), (Some(2), ""));
+    contains(&refused.err, &["AGENT_DECK_PROFILE=default in this shell"]);
+    deck.setting("AGENT_DECK_PROFILE", "");
     // Without one that lives the shell's own settings are all there is.
     assert!(daemon.stop().success());
     let (_, text) = said(&deck, &["status", "--all"]);
@@ -472,4 +478,151 @@ fn removed_sessions_leave() {
     once(&deck).silent();
     let state = deck.read("state.json");
     assert!(!ids.iter().any(|id| state.contains(id)), "{state}");
+}
+
+#[test]
+fn agent_deck_is_asked_where_the_watchdog_looks() {
+    let deck = impatient();
+    deck.conductor("ops").add();
+    deck.setting("TMUX_TMPDIR", "/somewhere/of/its/own");
+    let mut daemon = watching(&deck);
+    deck.setting("TMUX_TMPDIR", "");
+    deck.dump_environ();
+    let (_, text) = said(&deck, &["status"]);
+    contains(
+        &text,
+        &["TMUX_TMPDIR=/somewhere/of/its/own, which counts; this shell has no TMUX"],
+    );
+    assert!(daemon.stop().success());
+    let asked = deck.environs();
+    assert!(!asked.is_empty());
+    for (_, variables) in asked {
+        let wanted = "TMUX_TMPDIR=/somewhere/of/its/own";
+        assert!(variables.iter().any(|one| one == wanted), "{variables:?}");
+    }
+}
+
+#[test]
+fn a_lock_that_cannot_be_read_is_no_proof_of_anything() {
+    let deck = impatient();
+    deck.conductor("ops").add();
+    let mut daemon = watching(&deck);
+    fs::write(deck.watchdog_dir().join("lock"), "garbage").unwrap();
+    let (code, text) = said(&deck, &["status"]);
+    assert_eq!(code, 0, "{text}");
+    contains(
+        &text,
+        &["gives signs of life, the last", "who it is cannot be read"],
+    );
+    daemon.crash();
+    age(&deck, "lock", 60);
+    let (code, text) = said(&deck, &["status"]);
+    assert_eq!(code, 1, "{text}");
+    contains(&text, &["does not run; last sign of life 60 s ago"]);
+    // A line of an older version does not say what it was given.
+    let line = format!(
+        r#"{{"mode":"daemon","pid":{},"poll_s":1,"since":"x","version":"0.1.0"}}"#,
+        std::process::id()
+    );
+    fs::write(deck.watchdog_dir().join("lock"), line).unwrap();
+    let (code, text) = said(&deck, &["status"]);
+    assert_eq!(code, 0, "{text}");
+    assert!(!text.contains("this shell"), "{text}");
+}
+
+#[test]
+fn a_sign_of_life_from_the_future_is_none() {
+    let deck = impatient();
+    deck.conductor("ops").add();
+    once(&deck).silent();
+    for name in ["lock", "state.json"] {
+        let path = deck.watchdog_dir().join(name);
+        let file = fs::File::options().write(true).open(path).unwrap();
+        let ahead = SystemTime::now() + Duration::from_secs(3600);
+        file.set_modified(ahead).unwrap();
+    }
+    assert_eq!(said(&deck, &["status"]).0, 1);
+}
+
+#[test]
+fn a_rehearsal_says_what_would_not_be_restarted() {
+    let deck = impatient();
+    let stopped = deck
+        .conductor("stopped")
+        .status("stopped")
+        .without("pane")
+        .add();
+    let archived = deck.conductor("kept").dead().file("archived", "").add();
+    let new = deck
+        .conductor("new")
+        .dead()
+        .without("agent_session_id")
+        .add();
+    let dead = deck.conductor("dead").dead().add();
+    for (id, part) in [
+        (&stopped, "warning restart it was stopped on purpose"),
+        (&archived, "warning restart it is archived"),
+        (
+            &new,
+            "warning restart it would be left alone: it was added and never ran",
+        ),
+        (
+            &dead,
+            "ok restart it is dead, and agent-deck session restart",
+        ),
+    ] {
+        let (code, text) = said(&deck, &["doctor", "--rehearse", id]);
+        assert_eq!(code, 0, "{text}");
+        contains(&text, &[part]);
+    }
+    deck.trap("list").exit(1).set();
+    let run = run(&deck, &["doctor", "--rehearse", &dead]);
+    assert_ne!(run.code(), Some(0));
+    assert!(!run.out.contains("ok      restart"), "{}", run.out);
+}
+
+#[test]
+fn an_empty_list_is_not_believed_at_once() {
+    let deck = impatient();
+    let id = deck.conductor("ops").add();
+    once(&deck).silent();
+    deck.trap("list").stdout("[]").set();
+    let (_, text) = said(&deck, &["status", "--all"]);
+    contains(
+        &text,
+        &[
+            "an empty list where sessions were known",
+            "conductor-ops",
+            "alive",
+        ],
+    );
+    let (_, text) = said(&deck, &["explain", &id]);
+    contains(&text, &["cannot be listed now"]);
+}
+
+/// What goes nowhere is said, but for a reader that left.
+#[test]
+fn a_full_disk_behind_the_answer_is_an_error() {
+    let deck = impatient();
+    deck.conductor("ops").add();
+    once(&deck).silent();
+    if !std::path::Path::new("/dev/full").exists() {
+        eprintln!("skipped: there is no /dev/full here");
+        return;
+    }
+    for args in [&["status"][..], &["history"], &["print", "man"]] {
+        let full = fs::File::options().write(true).open("/dev/full").unwrap();
+        let mut command = deck.watchdog(args);
+        let output = command
+            .stdout(full)
+            .stderr(Stdio::piped())
+            .output()
+            .unwrap();
+        assert_eq!(output.status.code(), Some(5), "{args:?}");
+        assert!(
+            String::from_utf8(output.stderr)
+                .unwrap()
+                .contains("cannot be printed")
+        );
+    }
 }

@@ -10,6 +10,7 @@ mod scene;
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
+use std::process::{Child, Stdio};
 
 use agent_deck_watchdog::clock::Time;
 use common::Deck;
@@ -208,4 +209,52 @@ fn their_json_says_what_is_in_force() {
         "{}",
         run.err
     );
+}
+
+/// Each flag is whole, whoever else writes it at the same time.
+#[test]
+fn many_may_write_one_flag_at_once() {
+    let deck = impatient();
+    let soon = Time((common::now() + 86_400) * 1000).rfc3339();
+    let start = || {
+        let mut command = deck.watchdog(&["pause", &soon]);
+        command.stdout(Stdio::null()).stderr(Stdio::piped());
+        command.spawn().unwrap()
+    };
+    for _ in 0..8 {
+        let writers: Vec<Child> = (0..4).map(|_| start()).collect();
+        for writer in writers {
+            let output = writer.wait_with_output().unwrap();
+            assert_eq!((output.status.code(), output.stderr.len()), (Some(0), 0));
+        }
+        assert!(deck.read("pause").starts_with(&format!("{soon}\n")));
+    }
+    let left = fs::read_dir(deck.watchdog_dir()).unwrap();
+    let left = left.filter(|file| {
+        file.as_ref()
+            .unwrap()
+            .file_name()
+            .to_string_lossy()
+            .contains("tmp")
+    });
+    assert_eq!(left.count(), 0);
+}
+
+/// A stop is the user's own word, and no failure.
+#[test]
+fn clear_does_not_forget_that_a_session_was_stopped() {
+    let deck = impatient();
+    let id = deck
+        .conductor("ops")
+        .status("stopped")
+        .without("pane")
+        .add();
+    once(&deck).silent();
+    // agent-deck itself may lose a stop.
+    deck.set(&id, "printed", "error");
+    once(&deck).silent();
+    done(&deck, &["clear", &id]);
+    once(&deck).silent();
+    once(&deck).silent();
+    assert_eq!(restarted(&deck), [""; 0]);
 }
