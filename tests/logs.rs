@@ -253,6 +253,9 @@ fn log_truncated_underneath() {
     assert!(log.lines().all(is_dated) && !log.contains('\0'), "{log}");
     assert!(log.lines().next().unwrap().contains(&id), "{log}");
     assert!(deck.read("watchdog.copy").contains("starts as process"));
+    let told = run(&deck, &["history"]);
+    assert_eq!((told.code(), told.err.as_str()), (Some(0), ""));
+    assert!(told.out.contains("died"), "{}", told.out);
 }
 
 #[test]
@@ -349,6 +352,18 @@ fn token_never_shown() {
         said += &(ran.out + &ran.err);
         pass(&deck, 400);
         assert_ne!(again, id);
+    }
+    for args in [
+        &["status", "--all"][..],
+        &["status", "--json"],
+        &["history"],
+        &["history", "--json"],
+        &["explain", &id],
+        &["doctor"],
+        &["doctor", "--json"],
+    ] {
+        let ran = run(&deck, args);
+        said += &(ran.out + &ran.err);
     }
     let sent = deck
         .ledger()

@@ -87,7 +87,7 @@ const SCENARIOS: &[(&str, Place)] = &[
     ("quiet-is-not-dead", Tested("simulator/scenarios/alive")),
     (
         "looking-from-the-wrong-place",
-        Partly("patience simulator/scenarios/alive", 5),
+        Tested("patience doctor/main simulator/scenarios/alive"),
     ),
     (
         "no-program-no-verdict",
@@ -198,7 +198,7 @@ const SCENARIOS: &[(&str, Place)] = &[
     ("no-channel-no-check", Tested("poller_doubts")),
     ("state-dir-from-env-file", Tested("poller_doubts")),
     ("poller-restart-obeys-the-guards", Tested("pollers")),
-    ("poller-never-starts", Partly("pollers", 5)),
+    ("poller-never-starts", Tested("pollers doctor/main")),
     (
         "process-without-reception",
         Tested("simulator/scenarios/poller_results"),
@@ -243,13 +243,16 @@ const SCENARIOS: &[(&str, Place)] = &[
         "title-equal-to-an-id",
         Tested("restart simulator/scenarios/dead"),
     ),
-    ("logout-and-login", Partly("simulator/scenarios/memory", 5)),
+    (
+        "logout-and-login",
+        Tested("simulator/scenarios/memory doctor/scenarios"),
+    ),
     ("suspend-is-not-waiting", Tested("nudge_memory")),
     ("death-before-suspend", Tested("simulator/scenarios/guard")),
     ("any-bytes", Tested("programs")),
     ("strange-home", Tested("service")),
     ("bare-path", Tested("programs")),
-    ("slow-name-lookup", Waits(5)),
+    ("slow-name-lookup", Tested("doctor/scenarios")),
     ("clean-environment-for-the-cli", Tested("programs")),
     // 6. State and logs
     (
@@ -272,7 +275,7 @@ const SCENARIOS: &[(&str, Place)] = &[
         Tested("memory simulator/scenarios/memory"),
     ),
     ("disk-full", Tested("memory simulator/scenarios/memory")),
-    ("log-truncated-underneath", Partly("logs", 5)),
+    ("log-truncated-underneath", Tested("logs")),
     ("planted-links", Tested("memory")),
     (
         "removed-sessions-leave",
@@ -313,7 +316,7 @@ const SCENARIOS: &[(&str, Place)] = &[
         "no-invented-reset-time",
         Tested("simulator/scenarios/limits"),
     ),
-    ("token-never-shown", Partly("logs", 5)),
+    ("token-never-shown", Tested("logs")),
     ("long-alert", Tested("simulator/scenarios/telling")),
     (
         "poison-message",
@@ -349,13 +352,16 @@ const SCENARIOS: &[(&str, Place)] = &[
     ("settings-from-the-environment", Tested("service")),
     ("only-these-commands", Tested("restart")),
     ("recycled-pid", Tested("arbiter")),
-    ("reader-leaves", Tested("service status")),
+    ("reader-leaves", Tested("service status history")),
     ("status-knows-the-last-tick", Tested("status")),
     ("every-exit-has-a-reason", Tested("operations")),
-    ("installed-is-not-enabled", Waits(5)),
+    ("installed-is-not-enabled", Tested("doctor/scenarios")),
     ("boot-before-the-cli", Tested("programs")),
     ("terminate-signal", Tested("service")),
-    ("python-watchdog-still-there", Partly("operations", 5)),
+    (
+        "python-watchdog-still-there",
+        Tested("operations doctor/others"),
+    ),
     ("healthy-tick-is-cheap", Tested("programs")),
 ];
 
@@ -428,7 +434,7 @@ fn what_waits_has_no_test_yet_and_waits_for_an_issue_to_come() {
         assert!(
             place
                 .waits_for()
-                .is_none_or(|issue| (5..=8).contains(&issue)),
+                .is_none_or(|issue| (7..=8).contains(&issue)),
             "{scenario}"
         );
     }

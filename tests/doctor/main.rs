@@ -9,6 +9,7 @@ mod others;
 mod ours;
 #[path = "../common/past.rs"]
 mod past;
+mod scenarios;
 #[path = "../scene/mod.rs"]
 mod scene;
 mod telling;
@@ -316,7 +317,7 @@ fn an_agent_says_itself_where_its_tmux_is() {
 }
 
 #[test]
-fn agents_that_live_unseen_are_the_wrong_place() {
+fn looking_from_the_wrong_place() {
     let (deck, _) = healthy();
     write(&deck.file("no-tmux"), "");
     let found = doctor(&deck);
@@ -376,7 +377,7 @@ fn a_configuration_that_does_not_count_is_a_problem() {
 }
 
 #[test]
-fn an_owner_without_a_poller_is_deaf_for_a_reason() {
+fn poller_never_starts() {
     let (deck, _) = healthy();
     deck.live_ps();
     let folder = deck.home_folder("tg/bot");

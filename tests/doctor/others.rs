@@ -61,7 +61,7 @@ impl Drop for Python {
 }
 
 #[test]
-fn the_python_watchdog_is_a_problem_beside_us() {
+fn python_watchdog_still_there() {
     let (deck, _) = healthy();
     let python = Python::start(&deck);
     let found = doctor(&deck);
