@@ -2,29 +2,41 @@
 //!
 //! serde's derive does this too, at about 60 KB for the records of `state.rs`,
 //! a tenth of what the whole binary may weigh. Here a record names its fields
-//! once, and both ways follow from that.
+//! once, and one walk along them serves both ways.
 //!
 //! This file does not know what is stored.
 
 use serde_json::{Map, Value};
 
-/// A value that can be written into a state file and read back.
-pub trait Stored: Sized {
-    /// As JSON.
-    fn store(&self) -> Value;
+/// The name of the field that is missing or of the wrong kind; empty when the
+/// value itself is.
+pub type Restored = Result<(), &'static str>;
 
-    /// From JSON.
+/// A value that can be written into a state file and read back.
+pub trait Stored {
+    /// What is there before anything was read, and what a missing field means.
+    fn blank() -> Self
+    where
+        Self: Sized;
+
+    /// Whether a record without it is broken.
+    fn needed(&self) -> bool {
+        true
+    }
+
+    /// As JSON. Changes nothing; a record walks along its fields as if to read
+    /// them.
+    fn store(&mut self) -> Value;
+
+    /// From JSON, into a blank one.
     ///
     /// # Errors
-    /// The name of the field that is missing or of the wrong kind; empty when
-    /// the value itself is.
-    fn restore(value: Value) -> Result<Self, &'static str>;
-
-    /// What a missing field means, if it means anything.
-    fn missing() -> Option<Self> {
-        None
-    }
+    /// As [`Restored`] says; what was read until then is of no use.
+    fn restore(&mut self, value: &Value) -> Restored;
 }
+
+/// What is done with each field of a record, by its name.
+pub type Each<'a> = &'a mut dyn FnMut(&'static str, &mut dyn Stored);
 
 /// Declares a record, and how it is stored.
 macro_rules! stored {
@@ -38,132 +50,176 @@ macro_rules! stored {
         }
 
         impl $crate::stored::Stored for $name {
-            fn store(&self) -> serde_json::Value {
-                let mut map = serde_json::Map::new();
-                $(map.insert(stringify!($field).to_owned(), self.$field.store());)*
-                serde_json::Value::Object(map)
+            fn blank() -> $name {
+                $name { $($field: $crate::stored::Stored::blank(),)* }
             }
 
-            fn restore(value: serde_json::Value) -> Result<$name, &'static str> {
-                let serde_json::Value::Object(mut map) = value else { return Err("") };
-                Ok($name {
-                    $($field: $crate::stored::take(&mut map, stringify!($field))?,)*
-                })
+            fn store(&mut self) -> serde_json::Value {
+                $crate::stored::store_fields(&mut |each| self.fields(each))
+            }
+
+            fn restore(&mut self, value: &serde_json::Value) -> $crate::stored::Restored {
+                $crate::stored::restore_fields(value, &mut |each| self.fields(each))
+            }
+        }
+
+        impl $name {
+            fn fields(&mut self, each: $crate::stored::Each) {
+                $(each(stringify!($field), &mut self.$field);)*
             }
         }
     )*};
 }
 pub(crate) use stored;
 
-/// Takes one field out of a record.
-pub(crate) fn take<T: Stored>(
-    map: &mut Map<String, Value>,
-    name: &'static str,
-) -> Result<T, &'static str> {
-    let field = match map.remove(name) {
-        Some(value) => T::restore(value),
-        None => T::missing().ok_or(""),
-    };
-    field.map_err(|inner| if inner.is_empty() { name } else { inner })
+/// A record as JSON.
+pub(crate) fn store_fields(walk: &mut dyn FnMut(Each)) -> Value {
+    let mut map = Map::new();
+    walk(&mut |name, field| {
+        map.insert(name.to_owned(), field.store());
+    });
+    Value::Object(map)
+}
+
+/// A record from JSON.
+pub(crate) fn restore_fields(value: &Value, walk: &mut dyn FnMut(Each)) -> Restored {
+    let map = value.as_object().ok_or("")?;
+    let mut result = Ok(());
+    walk(&mut |name, field| {
+        let read = match map.get(name) {
+            Some(value) => field.restore(value),
+            None if field.needed() => Err(""),
+            None => Ok(()),
+        };
+        result = result.and(read.map_err(|inner| if inner.is_empty() { name } else { inner }));
+    });
+    result
+}
+
+/// Puts a value that was read in its place.
+pub(crate) fn fill<T>(place: &mut T, read: Option<T>) -> Restored {
+    *place = read.ok_or("")?;
+    Ok(())
 }
 
 impl Stored for u64 {
-    fn store(&self) -> Value {
+    fn blank() -> u64 {
+        0
+    }
+
+    fn needed(&self) -> bool {
+        false
+    }
+
+    fn store(&mut self) -> Value {
         Value::from(*self)
     }
 
-    fn restore(value: Value) -> Result<u64, &'static str> {
-        value.as_u64().ok_or("")
-    }
-
-    fn missing() -> Option<u64> {
-        Some(0)
+    fn restore(&mut self, value: &Value) -> Restored {
+        fill(self, value.as_u64())
     }
 }
 
 impl Stored for u32 {
-    fn store(&self) -> Value {
+    fn blank() -> u32 {
+        0
+    }
+
+    fn needed(&self) -> bool {
+        false
+    }
+
+    fn store(&mut self) -> Value {
         Value::from(*self)
     }
 
-    fn restore(value: Value) -> Result<u32, &'static str> {
-        value
-            .as_u64()
-            .and_then(|number| u32::try_from(number).ok())
-            .ok_or("")
-    }
-
-    fn missing() -> Option<u32> {
-        Some(0)
+    fn restore(&mut self, value: &Value) -> Restored {
+        let number = value.as_u64();
+        fill(self, number.and_then(|number| u32::try_from(number).ok()))
     }
 }
 
 impl Stored for bool {
-    fn store(&self) -> Value {
+    fn blank() -> bool {
+        false
+    }
+
+    fn needed(&self) -> bool {
+        false
+    }
+
+    fn store(&mut self) -> Value {
         Value::Bool(*self)
     }
 
-    fn restore(value: Value) -> Result<bool, &'static str> {
-        value.as_bool().ok_or("")
-    }
-
-    fn missing() -> Option<bool> {
-        Some(false)
+    fn restore(&mut self, value: &Value) -> Restored {
+        fill(self, value.as_bool())
     }
 }
 
 impl Stored for String {
-    fn store(&self) -> Value {
-        Value::String(self.clone())
+    fn blank() -> String {
+        String::new()
     }
 
-    fn restore(value: Value) -> Result<String, &'static str> {
-        match value {
-            Value::String(text) => Ok(text),
-            Value::Null
-            | Value::Bool(_)
-            | Value::Number(_)
-            | Value::Array(_)
-            | Value::Object(_) => Err(""),
-        }
+    fn needed(&self) -> bool {
+        false
     }
 
-    fn missing() -> Option<String> {
-        Some(String::new())
+    fn store(&mut self) -> Value {
+        Value::from(self.as_str())
+    }
+
+    fn restore(&mut self, value: &Value) -> Restored {
+        fill(self, value.as_str().map(str::to_owned))
     }
 }
 
 impl<T: Stored> Stored for Option<T> {
-    fn store(&self) -> Value {
-        self.as_ref().map_or(Value::Null, T::store)
+    fn blank() -> Option<T> {
+        None
     }
 
-    fn restore(value: Value) -> Result<Option<T>, &'static str> {
+    fn needed(&self) -> bool {
+        false
+    }
+
+    fn store(&mut self) -> Value {
+        self.as_mut().map_or(Value::Null, T::store)
+    }
+
+    fn restore(&mut self, value: &Value) -> Restored {
         if value.is_null() {
-            Ok(None)
-        } else {
-            T::restore(value).map(Some)
+            return Ok(());
         }
-    }
-
-    fn missing() -> Option<Option<T>> {
-        Some(None)
+        self.get_or_insert_with(T::blank).restore(value)
     }
 }
 
 impl<T: Stored> Stored for Vec<T> {
-    fn store(&self) -> Value {
-        Value::Array(self.iter().map(T::store).collect())
+    fn blank() -> Vec<T> {
+        Vec::new()
     }
 
-    fn restore(value: Value) -> Result<Vec<T>, &'static str> {
-        let Value::Array(items) = value else {
-            return Err("");
-        };
-        items.into_iter().map(T::restore).collect()
+    fn needed(&self) -> bool {
+        false
     }
 
-    fn missing() -> Option<Vec<T>> {
-        Some(Vec::new())
+    fn store(&mut self) -> Value {
+        let mut items = Vec::new();
+        for item in self {
+            items.push(item.store());
+        }
+        Value::Array(items)
+    }
+
+    fn restore(&mut self, value: &Value) -> Restored {
+        for item in value.as_array().ok_or("")? {
+            let mut place = T::blank();
+            let read = place.restore(item);
+            self.push(place);
+            read?;
+        }
+        Ok(())
     }
 }

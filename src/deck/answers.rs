@@ -51,14 +51,14 @@ impl Raw<'_> {
 
     /// The one JSON value that standard output holds.
     fn json(&self) -> Option<Value> {
-        serde_json::from_str(&self.text()).ok()
+        serde_json::from_slice(self.text().as_bytes()).ok()
     }
 
     /// The first JSON value of standard output, whatever follows it
     /// (`session restart` without an id prints usage behind it, contract 5.2).
     fn first_object(&self) -> Option<Object> {
         let text = self.text();
-        match serde_json::Deserializer::from_str(&text)
+        match serde_json::Deserializer::from_slice(text.as_bytes())
             .into_iter::<Value>()
             .next()
         {

@@ -81,8 +81,8 @@ pub fn plugin_enabled(config_dir: &Path, plugin: &str) -> Result<bool, String> {
     let Some(text) = read(&file)? else {
         return Ok(false);
     };
-    let settings: Value =
-        serde_json::from_str(&text).map_err(|error| about(&file, error.line(), "not JSON"))?;
+    let settings: Value = serde_json::from_slice(text.as_bytes())
+        .map_err(|error| about(&file, error.line(), "not JSON"))?;
     let plugin = plugin.strip_prefix("plugin:").unwrap_or(plugin);
     let enabled = settings
         .get("enabledPlugins")

@@ -160,10 +160,15 @@ pub fn oddities(folder: &Path) -> Vec<String> {
     let mut odd = Vec::new();
     for flag in FOLDERS {
         match names(&folder.join(flag)) {
-            Ok(mut names) => {
-                names.retain(|name| SessionId::parse(name).is_none());
-                names.sort();
-                odd.extend(names.iter().map(|name| escape(&format!("{flag}/{name}"))));
+            Ok(names) => {
+                let first = odd.len();
+                for name in names {
+                    if SessionId::parse(&name).is_none() {
+                        let name = escape(&format!("{flag}/{name}"));
+                        let behind = odd[first..].partition_point(|known| *known < name);
+                        odd.insert(first + behind, name);
+                    }
+                }
             }
             Err(e) => odd.push(escape(&format!("{flag}: {e}"))),
         }

@@ -16,7 +16,7 @@ use serde_json::Value;
 
 use super::folder;
 use crate::clock::millis;
-use crate::stored::{Stored, stored};
+use crate::stored::{Restored, Stored, stored};
 
 /// Longest content of a lock file that is read; ours has about 1000 bytes, and
 /// more where settings are long.
@@ -38,18 +38,24 @@ pub enum Mode {
 }
 
 impl Stored for Mode {
-    fn store(&self) -> Value {
+    fn blank() -> Mode {
+        Mode::Daemon
+    }
+
+    fn store(&mut self) -> Value {
         Value::from(match self {
             Mode::Daemon => "daemon",
             Mode::Once => "once",
         })
     }
 
-    fn restore(value: Value) -> Result<Mode, &'static str> {
-        [Mode::Daemon, Mode::Once]
-            .into_iter()
-            .find(|mode| mode.store() == value)
-            .ok_or("")
+    fn restore(&mut self, value: &Value) -> Restored {
+        *self = match value.as_str() {
+            Some("daemon") => Mode::Daemon,
+            Some("once") => Mode::Once,
+            _ => return Err(""),
+        };
+        Ok(())
     }
 }
 
@@ -134,7 +140,7 @@ impl Lock {
                 }
                 Err(TryLockError::Error(e)) => return Err(NotTaken::Failed(named(path, &e))),
             }
-            let lock = Lock {
+            let mut lock = Lock {
                 path: path.to_owned(),
                 file,
                 holder: holder.clone(),
@@ -185,7 +191,7 @@ impl Lock {
 
     /// One write over the whole line, so that who reads meanwhile finds the old
     /// one or the new one.
-    fn write_down(&self) -> io::Result<()> {
+    fn write_down(&mut self) -> io::Result<()> {
         let line = format!("{:<LINE$}\n", self.holder.store().to_string());
         self.file.write_all_at(line.as_bytes(), 0)?;
         self.file
@@ -199,8 +205,14 @@ impl Lock {
 /// When there is none, or it cannot be read or understood.
 pub fn read_holder(path: &Path) -> io::Result<Holder> {
     let json = serde_json::from_slice(&folder::read_small(path, HOLDER_MAX)?)?;
-    Holder::restore(json)
-        .map_err(|field| io::Error::other(format!("{}: no {field:?}", path.display())))
+    let mut holder = Holder::blank();
+    match holder.restore(&json) {
+        Ok(()) => Ok(holder),
+        Err(field) => Err(io::Error::other(format!(
+            "{}: no {field:?}",
+            path.display()
+        ))),
+    }
 }
 
 /// Locks a folder itself, until the returned file is dropped. Writes nothing.

@@ -8,7 +8,7 @@ use std::fmt;
 use serde_json::{Map, Value};
 
 use crate::clock::Time;
-use crate::stored::Stored;
+use crate::stored::{Restored, Stored, fill};
 
 /// agent-deck's full id of a session, such as `1a2b3c4d-1755900000`.
 ///
@@ -47,17 +47,29 @@ impl SessionId {
 }
 
 impl Stored for SessionId {
-    fn store(&self) -> Value {
+    fn blank() -> SessionId {
+        SessionId(String::new())
+    }
+
+    fn store(&mut self) -> Value {
         Value::from(self.as_str())
     }
 
-    fn restore(value: Value) -> Result<SessionId, &'static str> {
-        value.as_str().and_then(SessionId::parse).ok_or("")
+    fn restore(&mut self, value: &Value) -> Restored {
+        fill(self, value.as_str().and_then(SessionId::parse))
     }
 }
 
 impl<T: Stored> Stored for BTreeMap<SessionId, T> {
-    fn store(&self) -> Value {
+    fn blank() -> BTreeMap<SessionId, T> {
+        BTreeMap::new()
+    }
+
+    fn needed(&self) -> bool {
+        false
+    }
+
+    fn store(&mut self) -> Value {
         let mut map = Map::new();
         for (id, value) in self {
             map.insert(id.to_string(), value.store());
@@ -65,19 +77,12 @@ impl<T: Stored> Stored for BTreeMap<SessionId, T> {
         Value::Object(map)
     }
 
-    fn restore(value: Value) -> Result<BTreeMap<SessionId, T>, &'static str> {
-        let Value::Object(map) = value else {
-            return Err("");
-        };
-        let mut restored = BTreeMap::new();
-        for (id, value) in map {
-            restored.insert(SessionId::parse(&id).ok_or("")?, T::restore(value)?);
+    fn restore(&mut self, value: &Value) -> Restored {
+        for (id, value) in value.as_object().ok_or("")? {
+            let place = self.entry(SessionId::parse(id).ok_or("")?);
+            place.or_insert_with(T::blank).restore(value)?;
         }
-        Ok(restored)
-    }
-
-    fn missing() -> Option<BTreeMap<SessionId, T>> {
-        Some(BTreeMap::new())
+        Ok(())
     }
 }
 
@@ -118,12 +123,16 @@ impl Profile {
 }
 
 impl Stored for Profile {
-    fn store(&self) -> Value {
+    fn blank() -> Profile {
+        Profile(String::new())
+    }
+
+    fn store(&mut self) -> Value {
         Value::from(self.as_str())
     }
 
-    fn restore(value: Value) -> Result<Profile, &'static str> {
-        value.as_str().and_then(Profile::parse).ok_or("")
+    fn restore(&mut self, value: &Value) -> Restored {
+        fill(self, value.as_str().and_then(Profile::parse))
     }
 }
 

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::SessionId;
 use crate::clock::Time;
-use crate::stored::Stored;
+use crate::stored::{Restored, Stored, fill};
 
 /// The user's flag files (DESIGN 2.3).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -55,14 +55,16 @@ impl Level {
 }
 
 impl Stored for Level {
-    fn store(&self) -> Value {
+    fn blank() -> Level {
+        Level::Info
+    }
+
+    fn store(&mut self) -> Value {
         Value::from(self.word())
     }
 
-    fn restore(value: Value) -> Result<Level, &'static str> {
+    fn restore(&mut self, value: &Value) -> Restored {
         let all = [Level::Info, Level::Warning, Level::Critical];
-        all.into_iter()
-            .find(|level| value == level.word())
-            .ok_or("")
+        fill(self, all.into_iter().find(|level| value == level.word()))
     }
 }

@@ -12,14 +12,14 @@ use crate::stored::{Stored, stored};
 impl State {
     /// The file's text: stamps as wall time, with the clocks of the moment.
     pub fn encode(&self, now: Time, clocks: &Reading) -> Vec<u8> {
-        let mut state = self.store();
-        each_stamp(&mut state, &mut |at| Time(clocks.wall).minus(now.since(at)));
-        let file = File {
+        let mut file = File {
             version: VERSION,
             saved: clocks.clone(),
-            state: Whole(state),
+            state: self.clone(),
         };
-        format!("{:#}\n", file.store()).into_bytes()
+        let mut json = file.store();
+        each_stamp(&mut json, &mut |at| Time(clocks.wall).minus(now.since(at)));
+        format!("{json:#}\n").into_bytes()
     }
 
     /// Reads a file's text back, its stamps on the line of this run: as old as
@@ -30,18 +30,22 @@ impl State {
     /// A text that is not a state file of this version, and why.
     pub fn decode(bytes: &[u8], now: Time, clocks: &Reading) -> Result<State, String> {
         let broken = |field: &str| format!("the field {field:?} is missing or wrong");
-        let json: Value = serde_json::from_slice(bytes).map_err(|e| e.to_string())?;
+        let mut json: Value = serde_json::from_slice(bytes).map_err(|e| e.to_string())?;
         let version = json.get("version").and_then(Value::as_u64);
         if version != Some(u64::from(VERSION)) {
             let found = version.map_or("none".to_owned(), |found| found.to_string());
             return Err(format!("version {found}, this program knows {VERSION}"));
         }
-        let file = File::restore(json).map_err(broken)?;
+        let mut file = File::blank();
+        if let Some(clocks) = json.get("saved") {
+            // What is wrong with them is said below, with all the rest.
+            let _ = file.saved.restore(clocks);
+        }
         let saved = now.minus(clocks.elapsed_since(&file.saved));
         let wall = Time(file.saved.wall);
-        let Whole(mut state) = file.state;
-        each_stamp(&mut state, &mut |at| saved.minus(wall.since(at)));
-        State::restore(state).map_err(broken)
+        each_stamp(&mut json, &mut |at| saved.minus(wall.since(at)));
+        file.restore(&json).map_err(broken)?;
+        Ok(file.state)
     }
 }
 
@@ -56,21 +60,7 @@ stored! {
         /// The clocks when it was saved.
         pub saved: Reading,
         /// The state, stamps as wall time.
-        pub state: Whole,
-    }
-}
-
-/// JSON as it is.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Whole(Value);
-
-impl Stored for Whole {
-    fn store(&self) -> Value {
-        self.0.clone()
-    }
-
-    fn restore(value: Value) -> Result<Whole, &'static str> {
-        Ok(Whole(value))
+        pub state: State,
     }
 }
 

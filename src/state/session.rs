@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::{Backoff, say};
 use crate::clock::Time;
 use crate::model::Profile;
-use crate::stored::{Stored, stored};
+use crate::stored::{Restored, Stored, fill, stored};
 
 stored! {
     /// What is known of one critical session.
@@ -146,11 +146,15 @@ impl Outcome {
 }
 
 impl Stored for Outcome {
-    fn store(&self) -> Value {
+    fn blank() -> Outcome {
+        Outcome::Done
+    }
+
+    fn store(&mut self) -> Value {
         Value::from(self.word())
     }
 
-    fn restore(value: Value) -> Result<Outcome, &'static str> {
+    fn restore(&mut self, value: &Value) -> Restored {
         let all = [
             Outcome::Done,
             Outcome::Unverified,
@@ -158,9 +162,10 @@ impl Stored for Outcome {
             Outcome::Failed,
             Outcome::Limited,
         ];
-        all.into_iter()
-            .find(|outcome| value == outcome.word())
-            .ok_or("")
+        fill(
+            self,
+            all.into_iter().find(|outcome| value == outcome.word()),
+        )
     }
 }
 

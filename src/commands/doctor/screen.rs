@@ -194,7 +194,7 @@ fn settings(desk: &Desk, row: &Session) -> Vec<PathBuf> {
 /// Whether settings of Claude have a status line.
 fn has_status_line(file: &Path) -> bool {
     let text = read(file).ok().flatten().unwrap_or_default();
-    let settings: Value = serde_json::from_str(&text).unwrap_or_default();
+    let settings: Value = serde_json::from_slice(text.as_bytes()).unwrap_or_default();
     let line = settings
         .get("statusLine")
         .and_then(|line| line.get("command"));

@@ -143,7 +143,7 @@ fn session(entry: &mut Entry) {
 
 /// A line of `restart.log` or `escalations.log`.
 pub fn object(line: &str, log: &'static str) -> Line {
-    let Ok(object) = serde_json::from_str::<Value>(line) else {
+    let Ok(object) = serde_json::from_slice::<Value>(line.as_bytes()) else {
         return Line::Torn;
     };
     let text = |name: &str| object[name].as_str().unwrap_or_default().to_owned();

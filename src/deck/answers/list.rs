@@ -2,8 +2,6 @@
 //!
 //! This file does not know whether the answer came in time.
 
-use std::collections::BTreeSet;
-
 use serde_json::Value;
 
 use super::{Object, Raw, forbidding, telegram, text};
@@ -42,12 +40,13 @@ fn no_sessions(profile: &Profile) -> String {
 
 fn rows_of(rows: Vec<Value>, profile: &Profile) -> Listed {
     let mut listed = Listed::default();
-    let mut known = BTreeSet::new();
     for row in rows {
-        match row.as_object().and_then(|row| session(row, profile)) {
-            Some(session) if known.insert(session.id.clone()) => listed.sessions.push(session),
-            Some(_) => {}
-            None => listed.unreadable += 1,
+        let Some(session) = row.as_object().and_then(|row| session(row, profile)) else {
+            listed.unreadable += 1;
+            continue;
+        };
+        if listed.sessions.iter().all(|known| known.id != session.id) {
+            listed.sessions.push(session);
         }
     }
     listed

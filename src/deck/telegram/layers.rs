@@ -60,9 +60,8 @@ fn config(file: &Path) -> Result<Table, String> {
 /// `meta.json`; nothing where there is none.
 fn meta(file: &Path) -> Result<Value, String> {
     match read(file)? {
-        Some(text) => {
-            serde_json::from_str(&text).map_err(|error| about(file, error.line(), "not JSON"))
-        }
+        Some(text) => serde_json::from_slice(text.as_bytes())
+            .map_err(|error| about(file, error.line(), "not JSON")),
         None => Ok(Value::Null),
     }
 }
