@@ -15,7 +15,7 @@ use super::status::lifts;
 use crate::capabilities::eyes;
 use crate::capabilities::look::Finding;
 use crate::capabilities::patrol::{is_child, silence};
-use crate::clock::spoken;
+use crate::clock::{millis, spoken};
 use crate::deck::processes::pane_process;
 use crate::guard::{self, Purpose, Verdict};
 use crate::model::{NoAnswer, Pane, Scope, Session, Shown, Sight, Status};
@@ -70,7 +70,7 @@ pub fn rehearse(desk: &mut Desk, known: &Known) -> Doctor {
 }
 
 fn ms(span: Duration) -> String {
-    format!("in {} ms", span.as_millis())
+    format!("in {} ms", millis(span))
 }
 
 /// Runs one step, and adds what it took.
@@ -242,7 +242,7 @@ fn restart(desk: &mut Desk, row: &Session, took: Duration) -> Check {
     let sentence = format!(
         "{when} agent-deck session restart {} would begin about {} ms after it is noticed",
         row.id,
-        took.as_millis()
+        millis(took)
     );
     ok("restart", sentence)
 }
@@ -291,8 +291,8 @@ fn message(
         let sentence = format!(
             "its input is free, but reading its screen took {} ms: more than {} ms, and nothing \
              is typed",
-            reading.as_millis(),
-            LOOK_TO_SEND.as_millis()
+            millis(reading),
+            millis(LOOK_TO_SEND)
         );
         return warning("message", sentence, "uptime");
     }

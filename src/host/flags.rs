@@ -225,7 +225,7 @@ mod tests {
         assert_eq!(flags.autorestart, [id("a-1"), id("b-2")]);
         assert_eq!(flags.clear, [id("c-3")]);
         assert!(flags.hold.is_empty() && flags.pause.is_none());
-        let odd = ["autorestart/no id", "hold/\\x1b[31m", "hold/.swp"];
+        let odd = ["autorestart/no id", "hold/.swp", "hold/\\x1b[31m"];
         assert_eq!(oddities(scratch.path()), odd);
         assert!(take(scratch.path(), "clear/c-3").unwrap());
         assert!(!take(scratch.path(), "clear/c-3").unwrap());

@@ -204,7 +204,8 @@ impl Lock {
 /// # Errors
 /// When there is none, or it cannot be read or understood.
 pub fn read_holder(path: &Path) -> io::Result<Holder> {
-    let json = serde_json::from_slice(&folder::read_small(path, HOLDER_MAX)?)?;
+    let line = folder::read_small(path, HOLDER_MAX)?;
+    let json = serde_json::from_slice(&line).map_err(|e| io::Error::other(e.to_string()))?;
     let mut holder = Holder::blank();
     match holder.restore(&json) {
         Ok(()) => Ok(holder),

@@ -112,7 +112,7 @@ fn skip_reason(deck: &Deck, row: &Session) -> io::Result<Option<String>> {
     let stored = row.stored();
     let healthy = matches!(stored.as_str(), "running" | "waiting" | "idle" | "starting");
     if let (Some(bytes), false) = (row.bytes("auth_hold"), healthy) {
-        let hold: serde_json::Value = serde_json::from_slice(bytes)?;
+        let hold: serde_json::Value = serde_json::from_slice(bytes).unwrap_or_default();
         let remedy = hold.get("remedy").and_then(serde_json::Value::as_str);
         let remedy = remedy.unwrap_or("automatic restarts cannot fix a credential.");
         return Ok(Some(format!("{remedy} (use --force to restart anyway)")));

@@ -1,6 +1,8 @@
 //! JSON as Go's standard library prints it: two spaces of indent, `<`, `>` and
 //! `&` escaped, broken bytes as `\ufffd`. Does not know what is printed.
 
+use std::io;
+
 /// A value to print.
 #[derive(Clone)]
 pub enum Json {
@@ -36,10 +38,11 @@ impl Json {
     }
 
     /// A value read from a file, keys sorted as Go sorts a map.
-    pub fn parse(bytes: &[u8]) -> Result<Json, serde_json::Error> {
-        Ok(Json::from(serde_json::from_slice::<serde_json::Value>(
-            bytes,
-        )?))
+    pub fn parse(bytes: &[u8]) -> io::Result<Json> {
+        let value = serde_json::from_slice::<serde_json::Value>(bytes);
+        value
+            .map(Json::from)
+            .map_err(|e| io::Error::other(e.to_string()))
     }
 
     /// Indented text with the newline at the end.

@@ -3,10 +3,10 @@
 //!
 //! This file does not know how any of it was found out.
 
-use super::Case;
+use super::case::Case;
+use super::shell::Ourselves;
 use crate::capabilities::patrol::is_child;
 use crate::capabilities::restart::is_critical;
-use crate::commands::paper::Light;
 
 /// Checks without which nothing is done.
 const NEEDED: [&str; 9] = [
@@ -23,67 +23,71 @@ const NEEDED: [&str; 9] = [
 
 /// All of it.
 pub fn checks(case: &mut Case) {
-    let red = |case: &Case, names: &[&str]| {
-        let checks = case.checks.iter().filter(|c| c.light == Light::Red);
-        let mut found: Vec<&str> = Vec::new();
-        for check in checks.filter(|check| names.contains(&check.name)) {
-            if !found.contains(&check.name) {
-                found.push(check.name);
-            }
+    let deck = case.deck();
+    let found = case.found;
+    let watch = &case.desk.watch;
+    let (mut rows, mut critical, mut children) = (0, 0, 0);
+    let mut first = String::new();
+    for row in watch.all_rows() {
+        children += usize::from(is_child(row));
+        if !row.archived {
+            rows += 1;
+            critical += usize::from(is_critical(row, &watch.flags));
         }
-        found.join(", ")
+        if first.is_empty() {
+            first = row.id.to_string();
+        }
+    }
+    let on = match watch.flags.pause {
+        Some(_) => "off on purpose (pause)",
+        None => "on",
     };
     let needed = red(case, &NEEDED);
-    let off = case.desk.watch.flags.pause.is_some();
-    let watch = &case.desk.watch;
-    let rows = watch.all_rows().filter(|row| !row.archived).count();
-    let critical = watch
-        .all_rows()
-        .filter(|row| is_critical(row, &watch.flags));
-    let critical = critical.filter(|row| !row.archived).count();
-    let children = watch.all_rows().filter(|row| is_child(row)).count();
-    let first = watch.all_rows().next().map(|row| row.id.to_string());
-    let on = if off { "off on purpose (pause)" } else { "on" };
-
-    let no_panes = red(case, &["version"]);
-    let mut impossible = needed.clone();
-    if !no_panes.is_empty() {
-        impossible = format!("{impossible} {no_panes}").trim_start().to_owned();
-    }
-    // How that is mended stands there.
-    if !impossible.is_empty() {
-        case.problem(
-            "restart",
-            format!("impossible as long as there is a problem with {impossible}"),
-            "",
+    let panes = red(case, &["version"]);
+    let impossible = |name, reds: &[&str]| {
+        let reds = reds.join(", ");
+        // How that is mended stands there.
+        found.problem(
+            name,
+            format_args!("impossible as long as there is a problem with {reds}"),
+            format_args!(""),
         );
+    };
+    if !needed.is_empty() || !panes.is_empty() {
+        impossible("restart", &[needed.as_slice(), &panes].concat());
     } else if critical == 0 && rows > 0 {
-        let us = super::ourselves();
-        let sentence =
-            format!("{on}, but none of {rows} sessions is critical: no conductor, no flag");
-        let mend = format!("{us} watch {}", first.unwrap_or_default());
-        case.warning("restart", sentence, mend);
-    } else {
-        case.ok(
+        found.warning(
             "restart",
-            format!("{on}; {critical} of {rows} sessions are critical"),
+            format_args!("{on}, but none of {rows} sessions is critical: no conductor, no flag"),
+            format_args!("{Ourselves} watch {first}"),
         );
+    } else {
+        let sentence = format_args!("{on}; {critical} of {rows} sessions are critical");
+        found.ok("restart", sentence);
     }
     if !needed.is_empty() {
-        case.problem(
-            "patrol",
-            format!("impossible as long as there is a problem with {needed}"),
-            "",
-        );
+        impossible("patrol", &needed);
     } else if case.version.is_some_and(|version| version < (1, 14, 0)) {
-        let mend = format!("{} update", case.deck());
-        let sentence =
-            "impossible: agent-deck before 1.14.0 does not list whose child a session is";
-        case.warning("patrol", sentence, mend);
-    } else {
-        case.ok(
+        found.warning(
             "patrol",
-            format!("{on}; of {rows} sessions, children that may wait: {children}"),
+            format_args!(
+                "impossible: agent-deck before 1.14.0 does not list whose child a session is"
+            ),
+            format_args!("{deck} update"),
         );
+    } else {
+        let sentence = format_args!("{on}; of {rows} sessions, children that may wait: {children}");
+        found.ok("patrol", sentence);
     }
+}
+
+/// Those of these names that are a problem.
+fn red(case: &Case, names: &[&'static str]) -> Vec<&'static str> {
+    let mut red = Vec::new();
+    for name in names {
+        if case.found.has_red(&|check| check.name == *name) {
+            red.push(*name);
+        }
+    }
+    red
 }

@@ -4,151 +4,155 @@
 //! Linux: elsewhere neither variables nor control groups can be seen. This file
 //! does not know how the watchdog is started.
 
+use std::ffi::OsStr;
 use std::fs;
 
-use super::around::{
-    Agent, Around, DECK_PLACES, Seen, disagreements, list, program, quoted, with_folders,
-};
-use super::service::{self, lingers, unit, variable_set};
-use super::{Check, ok, problem, warning};
-use crate::commands::desk::Desk;
-use crate::host::logs::escape;
+use super::case::Case;
+use super::environ::{DECK_PLACES, Environ};
+use super::service::unit::Line;
+use super::service::{UNIT, lingers, unit, variable_set};
+use super::shell::{Ourselves, quoted};
+use super::{Check, check};
+use crate::commands::paper::Light;
 
 const PLACES: &str = "agents' places";
-const PATH: &str = "agents' PATH";
 const GROUP: &str = "tmux's group";
 
 /// The living agents against the watchdog.
-pub fn checks(desk: &mut Desk) -> Vec<Check> {
-    let around = Around::look(desk);
-    let mut found = Vec::new();
-    let agents = match &around.agents {
-        Ok(agents) => agents,
-        Err(why) => {
-            found.push(ok(
-                "agents",
-                format!("cannot be seen here: {}", escape(why)),
-            ));
-            return found;
+pub fn checks(case: &mut Case) {
+    const NAME: &str = "agents";
+    let found = case.found;
+    if let Some(why) = case.blind() {
+        return found.ok(NAME, format_args!("cannot be seen here: {why}"));
+    }
+    // Whose variables count.
+    let (who, environ) = match &case.watcher {
+        Some(watcher) if !watcher.environ.is_empty() => (
+            format!("the running watchdog (process {})", watcher.pid),
+            &watcher.environ,
+        ),
+        Some(_) | None => ("this command".to_owned(), &case.ours),
+    };
+    strangers(case, environ);
+    if case.listed().next().is_none() {
+        let sentence = format_args!("no agent of a listed session lives now");
+        return found.ok(NAME, sentence);
+    }
+    let unit = unit(case);
+    let has_unit = unit.is_some() && case.watcher.is_some();
+    let set = |name: &str, value: &OsStr| {
+        let set = variable_set(has_unit, name, value);
+        match case.watcher.is_some() && !has_unit {
+            // The one that runs does not get it from a shell.
+            true => set + "  # and start the watchdog again",
+            false => set,
         }
     };
-    let (who, seen) = watchdog(&around);
-    let has_unit = unit(desk, &around).is_some();
-    found.extend(strangers(
-        seen,
-        agents,
-        &program(&desk.machine.settings.home),
-    ));
-    if around.listed().next().is_none() {
-        found.push(ok("agents", "no agent of a listed session lives now"));
-        return found;
-    }
-    let runs = around.daemon.is_some();
-    let set = |name: &str, value: &str| {
-        let set = variable_set(runs && has_unit, name, value);
-        // The one that runs does not get it from a shell.
-        if runs && !has_unit {
-            set + "  # and start the watchdog again"
-        } else {
-            set
-        }
-    };
-    places(&around, &who, seen, &set, &mut found);
-    found.push(path(&around, &who, seen, &set));
-    groups(desk, &around, &mut found);
-    found
-}
-
-/// Whose variables count: those of the running watchdog, else of this command.
-fn watchdog(around: &Around) -> (String, &Seen) {
-    match &around.daemon {
-        Some((pid, Some(seen))) => (format!("the running watchdog (process {pid})"), seen),
-        Some((_, None)) | None => ("this command".to_owned(), &around.ours),
-    }
+    places(case, &who, environ, &set);
+    path(case, &who, environ, &set);
+    groups(case, unit.unwrap_or_default().get("KillMode"));
 }
 
 /// Agents of another deck, when a variable is why their sessions are not listed.
-fn strangers(ours: &Seen, agents: &[Agent], exe: &str) -> Option<Check> {
-    let strangers = agents.iter().filter(|agent| agent.title.is_none());
-    let mut other = Vec::new();
-    for agent in strangers {
-        for name in ["HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME"] {
-            let (theirs, own) = (agent.seen.get(name), ours.get(name));
-            let differs = match name {
-                "HOME" => theirs != own,
-                _ => agent.seen.place(name) != ours.place(name),
-            };
-            if differs {
-                other.push((name, theirs));
-                break;
-            }
+fn strangers(case: &Case, ours: &Environ) {
+    let mut first = None;
+    let mut count = 0;
+    for agent in &case.agents {
+        let theirs = &agent.environ;
+        let differs = |name: &&str| match *name {
+            "HOME" => theirs.get(name) != ours.get(name),
+            _ => theirs.place(name) != ours.place(name),
+        };
+        let names = ["HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME"];
+        let name = names.into_iter().find(differs);
+        if let (None, Some(name)) = (&agent.row, name) {
+            count += 1;
+            first = first.or(Some((name, theirs.get(name))));
         }
     }
-    let (name, value) = *other.first()?;
-    let (value, mend) = match value {
-        "" => ("not set", format!("env -u {name}")),
-        value => (value, format!("env {name}={}", quoted(value))),
+    let Some((name, value)) = first else {
+        return;
     };
-    Some(warning(
+    let mend = match value.is_empty() {
+        true => format!("-u {name}"),
+        false => format!("{name}={}", quoted(value)),
+    };
+    let value = match value.is_empty() {
+        true => OsStr::new("not set"),
+        false => value,
+    };
+    case.found.warning(
         PLACES,
-        format!(
-            "{} living agents belong to sessions that are not listed here; with the first {name} is \
-             {}: another deck, which this watchdog does not watch",
-            other.len(),
-            escape(value)
+        format_args!(
+            "{count} living agents belong to sessions that are not listed here; with the first \
+             {name} is {}: another deck, which this watchdog does not watch",
+            value.display()
         ),
-        format!("{mend} {exe} doctor"),
-    ))
+        format_args!("env {mend} {Ourselves} doctor"),
+    );
 }
 
-type Set<'a> = &'a dyn Fn(&str, &str) -> String;
+type Set<'a> = &'a dyn Fn(&str, &OsStr) -> String;
 
 /// Whether the watchdog looks where the agents live.
-fn places(around: &Around, who: &str, seen: &Seen, set: Set, found: &mut Vec<Check>) {
-    let before = found.len();
-    let listed: Vec<&Agent> = around.listed().collect();
-    for (name, value) in disagreements(seen, &around.sessions(), &DECK_PLACES) {
-        let there = |agent: &&&Agent| agent.seen.place(name).to_string_lossy() == value;
-        let count = listed.iter().filter(there).count();
-        let first = listed
-            .iter()
-            .find(there)
-            .and_then(|agent| agent.title.as_deref());
-        let sentence = format!(
-            "with {count} of {} agents ({}) {name} leads to {}, with {who} to {}: it looks at \
-             another deck",
-            listed.len(),
-            escape(first.unwrap_or_default()),
-            escape(&value),
-            seen.place(name).display()
+fn places(case: &Case, who: &str, environ: &Environ, set: Set) {
+    let found = case.found;
+    let before = found.count();
+    let all = case.listed().count();
+    for name in DECK_PLACES {
+        let Some(value) = environ.other_place(&case.sessions(), name) else {
+            continue;
+        };
+        let mut titles = Vec::new();
+        for agent in case.listed() {
+            if agent.environ.place(name) == value {
+                titles.extend(agent.row.as_ref().map(|row| row.title.as_str()));
+            }
+        }
+        found.problem(
+            PLACES,
+            format_args!(
+                "with {} of {all} agents ({}) {name} leads to {}, with {who} to {}: it looks at \
+                 another deck",
+                titles.len(),
+                titles.first().unwrap_or(&""),
+                value.display(),
+                environ.place(name).display()
+            ),
+            format_args!("{}", set(name, value.as_os_str())),
         );
-        found.push(problem(PLACES, sentence, set(name, &value)));
     }
-    if found.len() == before {
-        let sentence = format!("{} agents and {who} look at the same deck", listed.len());
-        found.push(ok(PLACES, sentence));
+    if found.count() == before {
+        let sentence = format_args!("{all} agents and {who} look at the same deck");
+        found.ok(PLACES, sentence);
     }
 }
 
 /// Whether a restart by the watchdog finds the programs of the agents.
-fn path(around: &Around, who: &str, seen: &Seen, set: Set) -> Check {
-    let home = std::path::Path::new(seen.get("HOME"));
-    let path = seen.get("PATH");
-    let lacking = around.lacking(path, home);
-    let names = list(around.programs.iter().map(|(name, _)| name.as_str()));
-    let Some((_, folder)) = lacking.first() else {
-        return ok(PATH, format!("{who} finds what the agents find: {names}"));
-    };
-    let names = list(lacking.iter().map(|(name, _)| name.as_str()));
-    warning(
-        PATH,
-        format!(
-            "{who} does not find {names}, which the agents find ({}): what a restart starts may \
-             end at once",
-            folder.display()
-        ),
-        set("PATH", &with_folders(path, &lacking)),
-    )
+fn path(case: &Case, who: &str, environ: &Environ, set: Set) {
+    const NAME: &str = "agents' PATH";
+    let found = case.found;
+    if let Some(lacking) = case.lacking(environ.get("PATH")) {
+        return found.warning(
+            NAME,
+            format_args!(
+                "{who} does not find {}, which the agents find ({}): what a restart starts may \
+                 end at once",
+                lacking.names,
+                lacking.folder.display()
+            ),
+            format_args!("{}", set("PATH", &lacking.path)),
+        );
+    }
+    let mut names = String::new();
+    for (name, _) in &case.programs {
+        names.push(' ');
+        names.push_str(name);
+    }
+    found.ok(
+        NAME,
+        format_args!("{who} finds what the agents find:{names}"),
+    );
 }
 
 /// What is known around a control group.
@@ -164,38 +168,39 @@ struct Facts<'a> {
 }
 
 /// Whether something could end all agents at once.
-fn groups(desk: &Desk, around: &Around, found: &mut Vec<Check>) {
-    let unit = unit(desk, around).unwrap_or_default();
-    let ours = around.daemon.as_ref().and_then(|(pid, _)| service_of(*pid));
-    let kills = ["/usr/lib/systemd/logind.conf", "/etc/systemd/logind.conf"]
-        .map(|file| fs::read_to_string(file).unwrap_or_default())
-        .concat();
+fn groups(case: &Case, kill_mode: &str) {
+    let ours = case.watcher.as_ref().and_then(|w| service_of(w.pid));
     let facts = Facts {
-        ours: ours.as_deref().unwrap_or(service::UNIT),
-        kill_mode: unit.get("KillMode"),
+        ours: ours.as_deref().unwrap_or(UNIT),
+        kill_mode,
         lingers: lingers(),
-        kills: kills_processes(&kills),
+        kills: ["/etc/systemd/logind.conf", "/usr/lib/systemd/logind.conf"]
+            .iter()
+            .find_map(|file| kills_processes(&fs::read_to_string(file).ok()?))
+            .unwrap_or(false),
     };
-    let before = found.len();
     let mut known: Vec<String> = Vec::new();
-    for agent in around.listed() {
+    let mut told: Vec<Check> = Vec::new();
+    for agent in case.listed() {
         for pid in [agent.server, agent.pid] {
             let group = group(pid);
             if known.contains(&group) {
                 continue;
             }
             let check = judge(&group, &facts);
-            let told = |check: &Check| found.iter().any(|told| told.mend == check.mend);
-            if check.light != super::Light::Green && !told(&check) {
-                found.push(check);
+            let first = told.first().map(|first| first.light);
+            // What is well is said when there is nothing else to say.
+            if first == Some(Light::Green) && check.light != Light::Green {
+                told.clear();
+            }
+            let same = told.iter().any(|told| told.mend == check.mend);
+            if told.is_empty() || (check.light != Light::Green && !same) {
+                told.push(check);
             }
             known.push(group);
         }
     }
-    if found.len() == before {
-        let first = known.first().map_or("", String::as_str);
-        found.push(judge(first, &facts));
-    }
+    case.found.0.borrow_mut().append(&mut told);
 }
 
 /// The control group of a process, as systemd names it; empty: none.
@@ -222,27 +227,23 @@ pub fn service_of(pid: u32) -> Option<String> {
 
 /// The innermost service of a path, but for the user's service manager itself.
 fn service_in(group: &str) -> Option<&str> {
-    let services = group.split('/').rev();
-    let mut services = services.filter(|part| part.ends_with(".service"));
-    services.next().filter(|name| !name.starts_with("user@"))
+    let mut parts = group.rsplit('/');
+    let name = parts.find(|part| part.ends_with(".service"))?;
+    (!name.starts_with("user@")).then_some(name)
 }
 
 /// `KillUserProcesses` of logind.conf(5). What is commented out in the file is
 /// what counts without it.
-fn kills_processes(text: &str) -> bool {
-    let mut kills = ("", "");
-    for line in text.lines().map(str::trim) {
-        let plain = line.trim_start_matches('#');
-        if let Some(value) = plain.strip_prefix("KillUserProcesses=") {
-            if plain == line {
-                kills.1 = value;
-            } else {
-                kills.0 = value;
-            }
+fn kills_processes(text: &str) -> Option<bool> {
+    let mut kills = None;
+    for key in ["#KillUserProcesses=", "KillUserProcesses="] {
+        for line in text.lines() {
+            let value = line.trim().strip_prefix(key);
+            let yes = value.map(|value| ["yes", "true", "on", "1"].contains(&value));
+            kills = yes.or(kills);
         }
     }
-    let value = if kills.1.is_empty() { kills.0 } else { kills.1 };
-    matches!(value, "yes" | "true" | "on" | "1")
+    kills
 }
 
 /// Services that leave alone what runs in their group (`KillMode=process`).
@@ -257,62 +258,63 @@ const HARMLESS: [&str; 4] = [
 fn judge(group: &str, facts: &Facts) -> Check {
     let scope = "systemd-run --user --scope tmux new-session -d  # when no session runs";
     let mut parts = group.split('/');
-    let session = parts.find(|part| part.starts_with("session-") && part.ends_with(".scope"));
-    let service = service_in(group);
-    if let Some(session) = session {
-        return match facts.kills {
-            true => problem(
-                GROUP,
+    let login = parts.find(|part| part.starts_with("session-") && part.ends_with(".scope"));
+    let service = service_in(group).unwrap_or_default();
+    let ours = [facts.ours, UNIT].contains(&service);
+    let of_user = group.contains("/user@");
+    let harmless = HARMLESS.contains(&service) || service.contains("tmux");
+    let last = group.rsplit('/').next().unwrap_or_default();
+    let (light, sentence, mend) = if let Some(login) = login {
+        match facts.kills {
+            true => (
+                Light::Red,
                 format!(
-                    "all agents live in the login {session}, and KillUserProcesses=yes ends them \
-                         with the logout"
+                    "all agents live in the login {login}, and KillUserProcesses=yes ends them \
+                     with the logout"
                 ),
                 format!("loginctl enable-linger && {scope}"),
             ),
-            false => ok(
-                GROUP,
-                format!("the login {}; a logout leaves it alone", escape(session)),
+            false => (
+                Light::Green,
+                format!("the login {login}; a logout leaves it alone"),
+                String::new(),
             ),
-        };
-    }
-    if let Some(name) = service.filter(|name| [facts.ours, service::UNIT].contains(name)) {
-        return match facts.kill_mode {
-            "process" => ok(
-                GROUP,
-                format!("{name}, which KillMode=process makes harmless"),
-            ),
-            _ => problem(
-                GROUP,
-                format!("all agents live in {name}: to stop the watchdog would end them"),
-                unit::line_set("Service", "KillMode", "KillMode=process"),
-            ),
-        };
-    }
-    if let Some(name) = service.filter(|name| !HARMLESS.contains(name) && !name.contains("tmux")) {
-        return warning(
-            GROUP,
-            format!(
-                "all agents live in {}: to stop or restart it would end them",
-                escape(name)
-            ),
-            scope,
-        );
-    }
-    let of_user = group.contains("/user@");
-    match facts.lingers {
-        Some(false) if of_user => warning(
-            GROUP,
-            "all agents live below the user's service manager, which ends with the last logout",
-            "loginctl enable-linger",
-        ),
-        Some(_) | None => match group.rsplit('/').next().filter(|last| !last.is_empty()) {
-            Some(last) => ok(
-                GROUP,
-                format!("{}; nothing ends it with a logout", escape(last)),
-            ),
-            None => ok(GROUP, "the agents are in no group that anything ends"),
-        },
-    }
+        }
+    } else if ours && facts.kill_mode == "process" {
+        (
+            Light::Green,
+            format!("{service}, which KillMode=process makes harmless"),
+            String::new(),
+        )
+    } else if ours {
+        let line = Line("Service", "KillMode", "KillMode=process");
+        (
+            Light::Red,
+            format!("all agents live in {service}: to stop the watchdog would end them"),
+            line.to_string(),
+        )
+    } else if !service.is_empty() && !harmless {
+        (
+            Light::Yellow,
+            format!("all agents live in {service}: to stop or restart it would end them"),
+            scope.to_owned(),
+        )
+    } else if of_user && facts.lingers == Some(false) {
+        (
+            Light::Yellow,
+            "all agents live below the user's service manager, which ends with the last logout"
+                .to_owned(),
+            "loginctl enable-linger".to_owned(),
+        )
+    } else {
+        let last = if last.is_empty() { "no group" } else { last };
+        (
+            Light::Green,
+            format!("{last}; nothing ends it with a logout"),
+            String::new(),
+        )
+    };
+    check(GROUP, light, sentence, mend)
 }
 
 #[cfg(test)]

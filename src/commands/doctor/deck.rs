@@ -3,9 +3,12 @@
 //!
 //! This file does not know what is in a session.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use super::{Case, Check, quoted};
+use super::Check;
+use super::case::{Case, DECK};
+use super::others;
+use super::shell::{Edit, Ourselves, quoted};
 use crate::commands::paper::Light;
 use crate::config::{Bin, Wanted};
 use crate::deck::telegram::{declared, readable};
@@ -21,34 +24,35 @@ const LEAST: (u32, u32, u32) = (1, 9, 24);
 const MISSING: [((u32, u32, u32), &str); 4] = [
     (
         TRIED,
-        "children are not told from others, so none is asked to report",
+        ": children are not told from others, so none is asked to report",
     ),
     (
         (1, 11, 0),
-        "a message left in the composer passes for one that arrived",
+        "; a message left in the composer passes for one that arrived",
     ),
-    ((1, 10, 11), "login problems are only seen on the screen"),
-    ((1, 9, 66), "nor are they or usage limits seen at all"),
+    ((1, 10, 11), "; login problems are only seen on the screen"),
+    ((1, 9, 66), "; nor are they or usage limits seen at all"),
 ];
 /// Finds it wherever it is.
 const SEARCH: &str = "export AGENT_DECK_BIN=\"$(find / -name agent-deck -type f -perm -u+x \
                       -print -quit 2>/dev/null)\"";
 /// Where else it may be.
-const FURTHER: [&str; 4] = [
+const FURTHER: [&str; 6] = [
     "/usr/bin",
     "/opt/local/bin",
     "/home/linuxbrew/.linuxbrew/bin",
     "/snap/bin",
+    "/usr/local/bin",
+    "/opt/homebrew/bin",
 ];
+
+const NAME: &str = "profile";
 
 /// All of it; lists what there is to be listed.
 pub fn checks(case: &mut Case) {
     // What is run gets this HOME too, and might make something there.
-    let homeless = |check: &Check| {
-        let home = check.name == "user" || check.sentence.starts_with("HOME");
-        home && check.light == Light::Red
-    };
-    if case.checks.iter().any(homeless) {
+    let homeless = |check: &Check| check.name == "user" || check.sentence.starts_with("HOME");
+    if case.found.has_red(&homeless) {
         return leave(case, "it is not asked with a wrong HOME");
     }
     if program(case) {
@@ -66,157 +70,153 @@ fn leave(case: &mut Case, why: &str) {
 
 /// Whether it can be run. One that hangs is not asked again.
 fn program(case: &mut Case) -> bool {
-    let found = match case.desk.machine.program.find() {
-        Ok(found) => found,
+    let path = match case.desk.machine.program.find() {
+        Ok(path) => path,
         Err(why) => {
             let mend = elsewhere(case);
-            case.problem("agent-deck", why, mend);
-            case.desk
-                .unlisted
-                .push((None, NoAnswer::NoProgram("it was not found".to_owned())));
+            case.found
+                .problem(DECK, format_args!("{why}"), format_args!("{mend}"));
+            leave(case, "it was not found");
             return false;
         }
     };
-    let shown = found.display();
+    let (shown, name) = (path.display(), quoted(&path));
     let how = match &case.desk.machine.settings.bin {
         Bin::Named(_) => ", named by AGENT_DECK_BIN",
         Bin::Search(_) => "",
     };
-    let name = quoted(&found);
     match case.desk.machine.version() {
-        Ok(Some(version)) => {
-            case.version = Some(version);
-            case.ok("agent-deck", format!("{shown}{how}"));
-            let judged = lacks(version);
-            let (a, b, c) = version;
-            let mend = format!("{name} update");
-            match judged {
-                Lacks::Nothing(remark) => case.ok("version", format!("{a}.{b}.{c}{remark}")),
-                Lacks::Some(what) => {
-                    let sentence = format!("{a}.{b}.{c} is old: {what}");
-                    case.warning("version", sentence, mend);
-                }
-                Lacks::Panes => {
-                    let (x, y, z) = LEAST;
-                    let sentence = format!(
-                        "{a}.{b}.{c} is older than {x}.{y}.{z} and cannot show a terminal, so no \
-                         session is ever restarted"
-                    );
-                    case.problem("version", sentence, mend);
-                }
-            }
-            true
-        }
-        Ok(None) => {
-            case.ok("agent-deck", format!("{shown}{how}"));
-            let sentence =
-                format!("{shown} names no version: a development build, or no agent-deck");
-            case.warning("version", sentence, format!("{name} version"));
-            true
+        Ok(version) => {
+            case.version = version;
+            case.found.ok(DECK, format_args!("{shown}{how}"));
         }
         Err(why) => {
-            let sentence = format!("{shown}{how}: {why}");
-            let mend = match is_program(&found) {
-                true => format!("{name} version"),
-                false => format!("chmod +x {name}"),
+            let mend = match is_program(&path) {
+                true => format_args!("{name} version"),
+                false => format_args!("chmod +x {name}"),
             };
-            case.problem("agent-deck", sentence, mend);
-            let asked = NoAnswer::Failed(
-                "it was not asked, since it tells not even its version".to_owned(),
+            case.found
+                .problem(DECK, format_args!("{shown}{how}: {why}"), mend);
+            leave(
+                case,
+                "it was not asked, since it tells not even its version",
             );
-            case.desk.unlisted.push((None, asked));
-            false
+            return false;
         }
     }
+    let (light, sentence) = match case.version {
+        Some(version) => judge(version),
+        None => (
+            Light::Yellow,
+            "it names no version: a development build, or no agent-deck".to_owned(),
+        ),
+    };
+    let mend = match light {
+        Light::Green => format_args!(""),
+        _ if case.version.is_none() => format_args!("{name} version"),
+        _ => format_args!("{name} update"),
+    };
+    case.found
+        .say("version", light, format_args!("{sentence}"), mend);
+    true
 }
 
 /// What to do about one that was not found.
 fn elsewhere(case: &Case) -> String {
-    let settings = &case.desk.machine.settings;
-    let home: Vec<PathBuf> = [".local/bin", "go/bin", "bin"]
-        .iter()
-        .map(|folder| settings.home.join(folder))
-        .collect();
-    let mut further: Vec<&str> = FURTHER.to_vec();
-    further.extend(home.iter().filter_map(|folder| folder.to_str()));
-    further.extend(["/usr/local/bin", "/opt/homebrew/bin"]);
-    let path = case.value("PATH").unwrap_or_default();
-    match on_path("agent-deck", &path, &further) {
-        Some(found) => case.set("AGENT_DECK_BIN", &found.to_string_lossy()),
-        None => match &settings.bin {
-            Bin::Named(named) if named.is_file() => format!("chmod +x {}", quoted(named)),
-            Bin::Named(_) | Bin::Search(_) => SEARCH.to_owned(),
-        },
+    let mut further = FURTHER.to_vec();
+    let home = ["/.local/bin", "/go/bin", "/bin"]
+        .map(|folder| format!("{}{folder}", case.home().display()));
+    for folder in &home {
+        further.push(folder);
+    }
+    let found = on_path(DECK, &case.value("PATH"), &further);
+    match (found, &case.desk.machine.settings.bin) {
+        (Some(found), _) => case.set("AGENT_DECK_BIN", found.as_os_str()),
+        (None, Bin::Named(named)) if named.is_file() => format!("chmod +x {}", quoted(named)),
+        (None, Bin::Named(_) | Bin::Search(_)) => SEARCH.to_owned(),
     }
 }
 
-enum Lacks {
-    Nothing(&'static str),
-    Some(String),
-    Panes,
-}
-
-/// What a version lacks of what is used.
-fn lacks(version: (u32, u32, u32)) -> Lacks {
+/// What a version lacks of what is used, and how bad that is.
+fn judge(version: (u32, u32, u32)) -> (Light, String) {
+    let (a, b, c) = version;
+    let mut said = format!("{a}.{b}.{c}");
     if version < LEAST {
-        return Lacks::Panes;
+        let (x, y, z) = LEAST;
+        said.push_str(&format!(
+            " is older than {x}.{y}.{z} and cannot show a terminal, so no session is ever restarted"
+        ));
+        return (Light::Red, said);
     }
-    let missing: Vec<&str> = MISSING
-        .iter()
-        .filter(|(first, _)| version < *first)
-        .map(|(_, what)| *what)
-        .collect();
-    match missing[..] {
-        [] if (version.0, version.1) > (TRIED.0, TRIED.1) => {
-            Lacks::Nothing(", newer than 1.14.0, with which this was tried")
+    if (a, b) > (TRIED.0, TRIED.1) {
+        said.push_str(", newer than 1.14.0, with which this was tried");
+    }
+    if version >= TRIED {
+        return (Light::Green, said);
+    }
+    said.push_str(" is old");
+    for (first, what) in MISSING {
+        if version < first {
+            said.push_str(what);
         }
-        [] => Lacks::Nothing(""),
-        [..] => Lacks::Some(missing.join("; ")),
     }
+    (Light::Yellow, said)
 }
 
 /// Whether the wanted profiles are there and ours.
 fn profiles(case: &mut Case) {
+    let deck = case.deck();
+    let found = case.found;
     let listed = match case.desk.machine.list_profiles() {
         Ok(rows) => rows,
         Err(why) => {
-            let mend = format!("{} profile list", case.deck());
-            return case.problem("profile", format!("none can be listed: {why}"), mend);
+            return found.problem(
+                NAME,
+                format_args!("none can be listed: {why}"),
+                format_args!("{deck} profile list"),
+            );
         }
     };
     let names: Vec<&str> = listed.iter().map(|row| row.name.as_str()).collect();
-    let wanted = match &case.desk.machine.settings.profiles {
-        Wanted::Named(named) => named.clone(),
+    let mut wanted: Vec<&Profile> = Vec::new();
+    match &case.desk.machine.settings.profiles {
+        Wanted::Named(named) => wanted.extend(named),
         Wanted::All => {
-            let ours = listed.iter().filter(|row| !row.internal);
-            ours.map(|row| row.name.clone()).collect()
+            for row in &listed {
+                if !row.internal {
+                    wanted.push(&row.name);
+                }
+            }
         }
-    };
+    }
     if wanted.is_empty() {
-        let mend = format!("{} list", case.deck());
-        return case.problem("profile", "agent-deck has no profile", mend);
+        found.problem(
+            NAME,
+            format_args!("agent-deck has no profile"),
+            format_args!("{deck} list"),
+        );
     }
     for profile in wanted {
-        if !names.contains(&profile.as_str()) {
-            let (has, mend) = match (names.first(), without_xdg(case, &profile)) {
-                (_, Some(folder)) => (
-                    format!("it is at {}, not below XDG_DATA_HOME", folder.display()),
-                    case.unset("XDG_DATA_HOME"),
-                ),
-                (None, None) => (
-                    "it has none yet".to_owned(),
-                    format!("{} list", case.deck()),
-                ),
-                (Some(one), None) => {
-                    let mend = case.set("AGENT_DECK_PROFILE", one);
-                    (format!("it has {}", names.join(", ")), mend)
-                }
-            };
-            let sentence = format!("agent-deck has no profile {profile} here; {has}");
-            case.problem("profile", sentence, mend);
+        if names.contains(&profile.as_str()) {
+            one(case, profile);
             continue;
         }
-        one(case, &profile);
+        let (has, mend) = match (without_xdg(case, profile), names.first()) {
+            (Some(folder), _) => (
+                format!("it is at {}, not below XDG_DATA_HOME", folder.display()),
+                case.unset("XDG_DATA_HOME"),
+            ),
+            (None, Some(one)) => (
+                format!("it has {}", names.join(", ")),
+                case.set("AGENT_DECK_PROFILE", one.as_ref()),
+            ),
+            (None, None) => ("it has none yet".to_owned(), format!("{deck} list")),
+        };
+        found.problem(
+            NAME,
+            format_args!("agent-deck has no profile {profile} here; {has}"),
+            format_args!("{mend}"),
+        );
     }
 }
 
@@ -228,89 +228,102 @@ fn without_xdg(case: &Case, profile: &Profile) -> Option<PathBuf> {
     roots.profile(profile).ok().filter(|_| exists)
 }
 
-fn one(case: &mut Case, profile: &Profile) {
+fn one(case: &Case, profile: &Profile) {
+    let found = case.found;
     let roots = &case.desk.machine.roots;
-    let (exists, folder) = (roots.profile_exists(profile), roots.profile(profile));
-    let (exists, folder) = match (exists, folder) {
+    let (exists, folder) = match (roots.profile_exists(profile), roots.profile(profile)) {
         (Ok(exists), Ok(folder)) => (exists, folder),
         (Err(error), _) | (_, Err(error)) => {
-            let sentence = format!("{profile} cannot be looked at: {error}");
-            return case.problem(
-                "profile",
-                sentence,
-                "ls -ld ~/.local/share/agent-deck ~/.agent-deck",
+            return found.problem(
+                NAME,
+                format_args!("{profile} cannot be looked at: {error}"),
+                format_args!("ls -ld ~/.local/share/agent-deck ~/.agent-deck"),
             );
         }
     };
-    let shown = folder.display();
+    let (shown, name) = (folder.display(), quoted(&folder));
     if !exists {
-        let sentence = format!(
-            "{profile} is listed, but is not at {shown}: agent-deck has another HOME or XDG_DATA_HOME"
-        );
         let mend = match roots.xdg_data_home.is_some() {
             true => case.unset("XDG_DATA_HOME"),
-            false => format!("ls -ld {}", quoted(&folder)),
+            false => format!("ls -ld {name}"),
         };
-        return case.problem("profile", sentence, mend);
-    }
-    if let Some(why) = foreign(&folder) {
-        let us = super::ourselves();
-        let mend = format!(
-            "sudo -H -u \"$(ls -ld {} | awk '{{print $3}}')\" {us} doctor",
-            quoted(&folder)
+        found.problem(
+            NAME,
+            format_args!(
+                "{profile} is listed, but is not at {shown}: agent-deck has another HOME or \
+                 XDG_DATA_HOME"
+            ),
+            format_args!("{mend}"),
         );
-        return case.problem("profile", format!("{profile}: {why}"), mend);
-    }
+    } else if let Some(why) = foreign(&folder) {
+        found.problem(
+            NAME,
+            format_args!("{profile}: {why}"),
+            format_args!("sudo -H -u \"$(ls -ld {name} | awk '{{print $3}}')\" {Ourselves} doctor"),
+        );
     // One of this HOME is named among the watchdogs.
-    let keeper = super::others::keeper(&folder, &case.table);
-    if let Some(pid) = keeper
-        .filter(|keeper| keeper.elsewhere)
-        .map(|keeper| keeper.pid)
+    } else if let Some(keeper) = others::keeper(&folder, case.table())
+        && keeper.elsewhere
     {
-        let sentence = format!(
-            "{profile} is watched by another watchdog, process {pid}, that has another HOME"
+        let pid = keeper.pid;
+        found.problem(
+            NAME,
+            format_args!(
+                "{profile} is watched by another watchdog, process {pid}, that has another HOME"
+            ),
+            format_args!("kill {pid}"),
         );
-        return case.problem("profile", sentence, format!("kill {pid}"));
+    } else {
+        found.ok(NAME, format_args!("{profile}, at {shown}"));
     }
-    case.ok("profile", format!("{profile}, at {shown}"));
 }
 
 /// Whether `config.toml` counts at all, and says what can be understood.
-fn configuration(case: &mut Case) {
-    let name = "config.toml";
+fn configuration(case: &Case) {
+    const NAME: &str = "config.toml";
+    let found = case.found;
     let roots = &case.desk.machine.roots;
     let file = match roots.config_toml() {
         Ok(file) => file,
         Err(error) => {
-            let mend = "ls -ld ~/.config/agent-deck ~/.agent-deck";
-            return case.problem(name, error.to_string(), mend);
+            return found.problem(
+                NAME,
+                format_args!("{error}"),
+                format_args!("ls -ld ~/.config/agent-deck ~/.agent-deck"),
+            );
         }
     };
-    let mend = |file: &Path| format!("\"${{EDITOR:-vi}}\" {}", quoted(file));
-    if let Err(why) = readable(&file) {
-        let sentence =
-            format!("{why}: agent-deck leaves all of it out, and what it says is unknown");
-        return case.problem(name, sentence, mend(&file));
-    }
-    if !file.exists() {
-        return case.ok(
-            name,
-            format!("{} is not there, defaults count", file.display()),
-        );
-    }
-    match declared(roots, "", "", "/") {
-        Declared::Unknown(why) if why.ends_with("has the wrong type") => {
-            let sentence = format!("{why}: agent-deck leaves all of the file out");
-            case.problem(name, sentence, mend(&file));
+    let shown = file.display();
+    let (light, why, what) = match readable(&file) {
+        Err(why) => (
+            Light::Red,
+            why,
+            ": agent-deck leaves all of it out, and what it says is unknown",
+        ),
+        Ok(()) if !file.exists() => {
+            return found.ok(NAME, format_args!("{shown} is not there, defaults count"));
         }
-        Declared::Unknown(why) => {
-            let sentence = format!("what all sessions are started with cannot be said: {why}");
-            case.warning(name, sentence, mend(&file));
-        }
-        Declared::Nothing | Declared::Folder(_) => {
-            case.ok(name, format!("{} can be read", file.display()));
-        }
-    }
+        Ok(()) => match declared(roots, "", "", "/") {
+            Declared::Unknown(why) if why.ends_with("has the wrong type") => {
+                (Light::Red, why, ": agent-deck leaves all of the file out")
+            }
+            Declared::Unknown(why) => (
+                Light::Yellow,
+                why,
+                ": so what all sessions are started with cannot be said",
+            ),
+            Declared::Nothing | Declared::Folder(_) => {
+                return found.ok(NAME, format_args!("{shown} can be read"));
+            }
+        },
+    };
+    let mend = Edit(&file);
+    found.say(
+        NAME,
+        light,
+        format_args!("{why}{what}"),
+        format_args!("{mend}"),
+    );
 }
 
 #[cfg(test)]
@@ -333,15 +346,16 @@ mod tests {
             ((1, 14, 9), Some(0)),
             ((2, 0, 0), Some(0)),
         ] {
-            let found = match lacks(version) {
-                Lacks::Nothing(remark) => {
-                    assert_eq!(remark.is_empty(), version < (1, 15, 0));
+            let (light, said) = judge(version);
+            let found = match light {
+                Light::Green | Light::Strong => {
+                    assert_eq!(said.contains("newer"), version >= (1, 15, 0));
                     Some(0)
                 }
-                Lacks::Some(what) => Some(what.split("; ").count()),
-                Lacks::Panes => None,
+                Light::Yellow => Some(said.matches([';', ':']).count()),
+                Light::Red => None,
             };
-            assert_eq!(found, words, "{version:?}");
+            assert_eq!(found, words, "{said}");
         }
     }
 

@@ -4,15 +4,17 @@
 //! agent-deck's own `hooks status` is not asked, since it removes old records
 //! (contract 7.4). This file does not know what a record says.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use rustix::fs::{Access, access};
 use serde_json::Value;
 
-use super::{Case, Environ, quoted, same};
+use super::case::Case;
+use super::shell::{Edit, quoted};
 use crate::deck::places::Roots;
-use crate::deck::processes::pane_process;
 use crate::host::folder::read_small;
 use crate::host::lock::read_holder;
 use crate::host::wait::Watched;
@@ -30,62 +32,63 @@ const EVENTS: [&str; 5] = [
 const HANDLER: &str = "hook-handler";
 /// Longest settings file that is read.
 const SETTINGS_MOST: u64 = 4 << 20;
+const FOLDER: &str = "hook folder";
+
 /// Entries of a hook folder that are looked at.
 const ENTRIES: usize = 10_000;
 
 /// All of it.
 pub fn checks(case: &mut Case) {
-    let hooks = case.desk.machine.roots.hooks();
-    match hooks {
+    match case.desk.machine.roots.hooks() {
         Ok(hooks) => {
             let installed = installed(case);
             folder(case, &hooks, installed);
         }
-        Err(error) => {
-            let mend = "ls -ld ~/.local/share/agent-deck ~/.agent-deck";
-            case.problem("hook folder", error.to_string(), mend);
-        }
+        Err(error) => case.found.problem(
+            FOLDER,
+            format_args!("{error}"),
+            format_args!("ls -ld ~/.local/share/agent-deck ~/.agent-deck"),
+        ),
     }
     fast_path(case);
 }
 
-/// Living agents of listed sessions on this machine, with their numbers.
-fn agents(case: &Case) -> Vec<(Session, u32, Option<PathBuf>)> {
-    let rows = case.desk.watch.all_rows().filter(|row| !row.is_ssh);
-    let agent = |row: &Session| {
-        let agent = pane_process(&case.table, &row.id)?;
-        Some((row.clone(), agent.pid, agent.config_dir.clone()))
-    };
-    rows.filter_map(agent).collect()
+/// Whether two paths lead to the same place.
+pub fn same(a: &Path, b: &Path) -> bool {
+    a == b || matches!((a.canonicalize(), b.canonicalize()), (Ok(a), Ok(b)) if a == b)
 }
 
 /// Where records are looked for has to be where they are written.
-fn folder(case: &mut Case, hooks: &Path, installed: bool) {
-    let agents = agents(case);
+fn folder(case: &Case, hooks: &Path, installed: bool) {
+    let found = case.found;
     let roots = &case.desk.machine.roots;
+    let shown = hooks.display();
     // By an agent's own variables.
-    for (row, pid, _) in &agents {
-        let environ = Environ::of(*pid);
-        let Some(home) = environ.value("HOME") else {
+    for agent in case.listed() {
+        let home = agent.environ.get("HOME");
+        if home.is_empty() {
             continue;
-        };
+        }
+        let xdg = agent.environ.get("XDG_DATA_HOME");
         let theirs = Roots {
             home: home.into(),
-            xdg_data_home: environ.value("XDG_DATA_HOME"),
+            xdg_data_home: Some(xdg.to_owned()).filter(|xdg| !xdg.is_empty()),
             xdg_config_home: None,
             agent_deck_root: None,
         };
-        let written = theirs.data(&["hooks"]).map(|data| data.join("hooks"));
-        if let Some(written) = written.ok().filter(|written| !same(written, hooks)) {
-            let sentence = format!(
-                "the agent of {} writes its records to {}, and {} is watched",
-                row.title,
-                written.display(),
-                hooks.display()
-            );
-            let mend = mend(case, &written, theirs.xdg_data_home);
-            return case.problem("hook folder", sentence, mend);
+        let written = theirs.data(&["hooks"]).unwrap_or_default().join("hooks");
+        if same(&written, hooks) || written.is_relative() {
+            continue;
         }
+        let title = agent.row.as_ref().map_or("", |row| row.title.as_str());
+        return found.problem(
+            FOLDER,
+            format_args!(
+                "the agent of {title} writes its records to {}, and {shown} is watched",
+                written.display()
+            ),
+            format_args!("{}", mend(case, &written, xdg)),
+        );
     }
     // By newer records elsewhere.
     let standard = Roots {
@@ -97,150 +100,171 @@ fn folder(case: &mut Case, hooks: &Path, installed: bool) {
         roots.home.join(".local/share/agent-deck/hooks"),
         roots.home.join(".agent-deck/hooks"),
     ];
-    let newest_here = newest(hooks);
-    let newer = places
-        .into_iter()
-        .find(|place| !same(place, hooks) && newest(place) > newest_here);
-    if let Some(written) = newer {
-        let sentence = format!(
-            "the newest records are in {}, and {} is watched",
-            written.display(),
-            hooks.display()
-        );
-        let mend = mend(case, &written, None);
-        return case.problem("hook folder", sentence, mend);
+    let (count, newest) = records(hooks);
+    for written in places {
+        if !same(&written, hooks) && records(&written).1 > newest {
+            return found.problem(
+                FOLDER,
+                format_args!(
+                    "the newest records are in {}, and {shown} is watched",
+                    written.display()
+                ),
+                format_args!("{}", mend(case, &written, OsStr::new(""))),
+            );
+        }
     }
-    there(case, hooks, agents.len(), installed);
+    there(case, hooks, count, installed);
 }
 
 /// Whether it is there and can be watched.
-fn there(case: &mut Case, hooks: &Path, agents: usize, installed: bool) {
+fn there(case: &Case, hooks: &Path, count: usize, installed: bool) {
+    let found = case.found;
     let (shown, name) = (hooks.display(), quoted(hooks));
-    if !hooks.is_dir() {
-        let mend = format!("mkdir -p -m 700 {name}");
-        return match (agents, installed) {
-            (0, _) | (_, false) => case.ok(
-                "hook folder",
-                format!("{shown} is not there yet; it is made with the first record"),
+    let agents = case.listed().count();
+    if !hooks.is_dir() && (agents == 0 || !installed) {
+        found.ok(
+            FOLDER,
+            format_args!("{shown} is not there yet; it is made with the first record"),
+        );
+    } else if !hooks.is_dir() {
+        found.problem(
+            FOLDER,
+            format_args!(
+                "{shown} is not there, though {agents} agents live: it was moved or removed, and \
+                 until the next record what they do is found by polling alone"
             ),
-            (n, true) => case.problem(
-                "hook folder",
-                format!(
-                    "{shown} is not there, though {n} agents live: it was moved or removed, and \
-                     until the next record what they do is found by polling alone"
-                ),
-                mend,
-            ),
-        };
-    }
-    match access(hooks, Access::READ_OK | Access::EXEC_OK) {
-        Ok(()) => {
-            let records = records(hooks).count();
-            case.ok("hook folder", format!("{shown}, {records} records"));
-        }
-        Err(_) => {
-            let sentence = format!("{shown} cannot be read");
-            case.problem("hook folder", sentence, format!("chmod u+rwx {name}"));
-        }
+            format_args!("mkdir -p -m 700 {name}"),
+        );
+    } else if access(hooks, Access::READ_OK | Access::EXEC_OK).is_err() {
+        found.problem(
+            FOLDER,
+            format_args!("{shown} cannot be read"),
+            format_args!("chmod u+rwx {name}"),
+        );
+    } else {
+        found.ok(FOLDER, format_args!("{shown}, {count} records"));
     }
 }
 
 /// What makes the watchdog watch another folder than it does.
-fn mend(case: &Case, written: &Path, xdg: Option<std::ffi::OsString>) -> String {
+fn mend(case: &Case, written: &Path, xdg: &OsStr) -> String {
     let roots = &case.desk.machine.roots;
-    let stale = roots
-        .agent_deck_root
-        .as_ref()
-        .map(|root| root.join("hooks"));
-    match (stale.filter(|stale| stale.is_dir()), xdg) {
-        // A folder that stands in the way.
-        (Some(stale), _) => format!("mv {0} {0}.old", quoted(stale)),
-        (None, Some(xdg)) => case.set("XDG_DATA_HOME", &xdg.to_string_lossy()),
-        (None, None) if roots.xdg_data_home.is_some() => case.unset("XDG_DATA_HOME"),
-        (None, None) => format!("ls -ld {}", quoted(written)),
+    let root = roots.agent_deck_root.as_deref();
+    let stale = root.unwrap_or(Path::new("")).join("hooks");
+    // A folder that stands in the way.
+    if root.is_some() && stale.is_dir() {
+        format!("mv {0} {0}.old", quoted(&stale))
+    } else if !xdg.is_empty() {
+        case.set("XDG_DATA_HOME", xdg)
+    } else if roots.xdg_data_home.is_some() {
+        case.unset("XDG_DATA_HOME")
+    } else {
+        format!("ls -ld {}", quoted(written))
     }
 }
 
-fn records(hooks: &Path) -> impl Iterator<Item = fs::DirEntry> {
-    let entries = fs::read_dir(hooks).into_iter().flatten().flatten();
-    let record = |entry: &fs::DirEntry| {
+/// How many records a folder has, and when the newest was written.
+fn records(hooks: &Path) -> (usize, Option<SystemTime>) {
+    let (mut count, mut newest) = (0, None);
+    let Ok(entries) = fs::read_dir(hooks) else {
+        return (count, newest);
+    };
+    for entry in entries.take(ENTRIES).flatten() {
         let name = entry.file_name();
         let name = name.to_string_lossy();
-        name.ends_with(".json") && !name.starts_with('.')
-    };
-    entries.take(ENTRIES).filter(record)
-}
-
-/// When the newest record of a folder was written.
-fn newest(hooks: &Path) -> Option<std::time::SystemTime> {
-    let modified = |entry: fs::DirEntry| entry.metadata().ok()?.modified().ok();
-    records(hooks).filter_map(modified).max()
+        if !name.ends_with(".json") || name.starts_with('.') {
+            continue;
+        }
+        count += 1;
+        if let Ok(there) = entry.metadata() {
+            newest = newest.max(there.modified().ok());
+        }
+    }
+    (count, newest)
 }
 
 /// Whether the agents are told to call agent-deck: in each configuration folder
 /// that a living agent has, else in the usual one. Whether they are in one.
 fn installed(case: &mut Case) -> bool {
-    let claude = |row: &&Session| row.tool == "claude" || row.command.contains("claude");
-    let rows = case.desk.watch.all_rows().count();
-    if rows > 0 && !case.desk.watch.all_rows().any(|row| claude(&row)) {
-        case.ok("hooks", "no claude session is listed");
+    const NAME: &str = "hooks";
+    let deck = case.deck();
+    let found = case.found;
+    let mut rows = case.desk.watch.all_rows().peekable();
+    if rows.peek().is_some() && !rows.any(is_claude) {
+        found.ok(NAME, format_args!("no claude session is listed"));
         return false;
     }
-    let standard = case.desk.machine.settings.home.join(".claude");
-    let mut configs: Vec<PathBuf> = Vec::new();
-    for (_, _, config) in agents(case).into_iter().filter(|(row, _, _)| claude(&row)) {
-        let config = config.unwrap_or_else(|| standard.clone());
-        if !configs.contains(&config) {
-            configs.push(config);
-        }
-    }
-    if configs.is_empty() {
-        configs.push(standard.clone());
-    }
+    let standard = case.home().join(".claude");
     let mut somewhere = false;
-    for config in configs {
+    for config in configs(case, &standard) {
         let file = config.join("settings.json");
         let shown = file.display();
-        let lacks = match read_small(&file, SETTINGS_MOST) {
+        // A link into a folder of dotfiles is read by the agent all the same.
+        let text = match file.is_symlink() {
+            true => fs::read(&file),
+            false => read_small(&file, SETTINGS_MOST),
+        };
+        let settings: Value = match text {
             Ok(bytes) => match serde_json::from_slice(&bytes) {
-                Ok(settings) => lacks(&settings),
+                Ok(settings) => settings,
                 Err(error) => {
-                    let sentence = format!("{shown} is not JSON: {error}");
-                    let mend = format!("\"${{EDITOR:-vi}}\" {}", quoted(&file));
-                    case.problem("hooks", sentence, mend);
+                    let mend = Edit(&file);
+                    let sentence = format_args!("{shown} is not JSON: {error}");
+                    found.problem(NAME, sentence, format_args!("{mend}"));
                     continue;
                 }
             },
-            // A link into a folder of dotfiles is read by the agent all the same.
-            Err(_) if file.is_symlink() => {
-                match fs::read(&file).map(|b| serde_json::from_slice(&b)) {
-                    Ok(Ok(settings)) => lacks(&settings),
-                    Ok(Err(_)) | Err(_) => EVENTS.to_vec(),
-                }
-            }
-            Err(_) => EVENTS.to_vec(),
+            Err(_) => Value::Null,
         };
-        somewhere |= lacks.len() < EVENTS.len();
+        let lacks = lacks(&settings);
+        let all = lacks.len() == EVENTS.len();
+        somewhere |= !all;
         if lacks.is_empty() {
-            case.ok("hooks", format!("installed in {shown}"));
+            found.ok(NAME, format_args!("installed in {shown}"));
             continue;
         }
-        let deck = case.deck();
-        let mend = match config == standard {
-            true => format!("{deck} hooks install"),
-            false => format!("CLAUDE_CONFIG_DIR={} {deck} hooks install", quoted(&config)),
-        };
-        let what = match lacks.len() == EVENTS.len() {
+        let what = match all {
             true => String::new(),
             false => format!(" for {}", lacks.join(", ")),
         };
-        let sentence = format!(
-            "no hooks of agent-deck{what} in {shown}: what agents do is found by polling alone \
-             (they read it when they start)"
+        let there = match config == standard {
+            true => String::new(),
+            false => format!("CLAUDE_CONFIG_DIR={} ", quoted(&config)),
+        };
+        found.warning(
+            NAME,
+            format_args!(
+                "no hooks of agent-deck{what} in {shown}: what agents do is found by polling \
+                 alone (they read it when they start)"
+            ),
+            format_args!("{there}{deck} hooks install"),
         );
-        case.warning("hooks", sentence, mend);
     }
     somewhere
+}
+
+/// The configuration folders of the living agents that are Claude; at least the
+/// usual one.
+fn configs(case: &Case, standard: &Path) -> Vec<PathBuf> {
+    let mut configs: Vec<PathBuf> = Vec::new();
+    for agent in case.listed() {
+        let config = match agent.environ.get("CLAUDE_CONFIG_DIR") {
+            config if config.is_empty() => standard,
+            config => Path::new(config),
+        };
+        let known = configs.iter().any(|known| known == config);
+        if agent.row.as_ref().is_some_and(is_claude) && !known {
+            configs.push(config.to_owned());
+        }
+    }
+    if configs.is_empty() {
+        configs.push(standard.to_owned());
+    }
+    configs
+}
+
+fn is_claude(row: &Session) -> bool {
+    row.tool == "claude" || row.command.contains("claude")
 }
 
 /// The events that have no hook of agent-deck.
@@ -256,50 +280,52 @@ fn lacks(settings: &Value) -> Vec<&'static str> {
 /// Whether records and ends are noticed at once: by the running watchdog, else
 /// by trying it.
 fn fast_path(case: &mut Case) {
+    const NAME: &str = "fast path";
+    let found = case.found;
+    let off = case.value("PROCESS_WATCH") == "off";
     let poll = case.desk.machine.settings.poll.as_secs();
-    let off = case
-        .value("PROCESS_WATCH")
-        .is_some_and(|value| value == "off");
-    let lock = case.folder().join("lock");
-    let said = read_holder(&lock).map(|holder| holder.fast_path);
-    let fast = match (&case.watcher, &case.blind, said) {
-        (Some(_), _, Ok(said)) if !said.is_empty() => match said == "on" {
-            true => Ok(()),
-            false => Err(said),
-        },
-        (_, Some(why), _) => Err(format!("processes cannot be seen: {why}")),
-        (_, None, _) => {
+    let said = match &case.watcher {
+        Some(_) => read_holder(&case.folder().join("lock")).ok(),
+        None => None,
+    };
+    let said = said.map_or(String::new(), |holder| holder.fast_path);
+    let why = match (said.as_str(), case.blind()) {
+        ("on", _) => None,
+        ("", Some(why)) => Some(format!("processes cannot be seen: {why}")),
+        ("", None) => {
             let machine = &mut case.desk.machine;
             machine.watch_folders();
             let wait = &mut machine.pulse.wait;
             wait.watch_processes(&[(Watched::Server, std::process::id())]);
-            wait.fast_path()
+            wait.fast_path().err()
         }
+        (_, _) => Some(said),
     };
-    match fast {
-        Ok(()) if off => case.ok(
-            "fast path",
-            "on for hook records; for ends of processes switched off on purpose (PROCESS_WATCH=off)",
-        ),
-        Ok(()) => case.ok("fast path", "on"),
-        Err(why) if why.contains("is not there") => case.ok(
-            "fast path",
-            "on for ends of processes; for hook records once the hook folder is there",
-        ),
-        Err(why) => {
-            let mend = match &*why {
-                why if why.contains("max_user_instances") => {
-                    "sudo sysctl fs.inotify.max_user_instances=1024".to_owned()
-                }
-                why if why.contains("os error 28") => {
-                    "sudo sysctl fs.inotify.max_user_watches=524288".to_owned()
-                }
-                _ => String::new(),
-            };
-            let sentence = format!("{why}; found within {poll} s all the same");
-            case.warning("fast path", sentence, mend);
-        }
+    let Some(why) = why else {
+        let what = match off {
+            true => {
+                " for hook records; for ends of processes switched off on purpose (PROCESS_WATCH=off)"
+            }
+            false => "",
+        };
+        return found.ok(NAME, format_args!("on{what}"));
+    };
+    if why.contains("is not there") {
+        let sentence = "on for ends of processes; for hook records once the hook folder is there";
+        return found.ok(NAME, format_args!("{sentence}"));
     }
+    let mend = if why.contains("max_user_instances") {
+        "sudo sysctl fs.inotify.max_user_instances=1024"
+    } else if why.contains("os error 28") {
+        "sudo sysctl fs.inotify.max_user_watches=524288"
+    } else {
+        ""
+    };
+    found.warning(
+        NAME,
+        format_args!("{why}; found within {poll} s all the same"),
+        format_args!("{mend}"),
+    );
 }
 
 #[cfg(test)]
@@ -323,12 +349,12 @@ mod tests {
     #[test]
     fn the_newest_record_is_found_among_other_files() {
         let hooks = Scratch::new();
-        assert_eq!(newest(hooks.path()), None);
+        assert_eq!(records(hooks.path()), (0, None));
         hooks.write(".a-1.json.tmp-1", "");
         hooks.write("a-1.sid", "");
-        assert_eq!(newest(hooks.path()), None);
+        assert_eq!(records(hooks.path()), (0, None));
         hooks.write("a-1.json", "{}");
-        assert!(newest(hooks.path()).is_some());
-        assert_eq!(records(hooks.path()).count(), 1);
+        let (count, newest) = records(hooks.path());
+        assert!(count == 1 && newest.is_some());
     }
 }

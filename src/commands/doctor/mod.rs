@@ -15,15 +15,16 @@
 //! | `words.rs` | the user's own words: flags and pause |
 //! | `telling.rs` | the way to a person |
 //! | `pollers.rs` | Telegram pollers |
-//! | `able.rs` | what the watchdog can do, all in all |
 //! | `service.rs` | who starts it: systemd, launchd, cron |
 //! | `agents.rs` | places, PATH and groups of the living agents |
 //! | `screen.rs` | whether their screens can be read |
-//! | `around.rs` | what the last three look at |
+//! | `able.rs` | what the watchdog can do, all in all |
+//! | `case.rs` | what the checks look at |
+//! | `environ.rs` | the variables of a process |
+//! | `shell.rs` | words and commands as a shell takes them |
 
-use std::ffi::OsString;
-use std::os::unix::ffi::OsStringExt;
-use std::path::{Path, PathBuf};
+use std::cell::RefCell;
+use std::fmt::Arguments;
 
 use serde_json::{Value, json};
 
@@ -33,26 +34,26 @@ use super::{FORMAT, Report};
 use crate::cli::Exit;
 use crate::config::Environment;
 use crate::host::logs::escape;
-use crate::model::{Process, Scope, Sight};
-use crate::world::World;
 
 mod able;
+mod agents;
+mod case;
 mod deck;
+mod environ;
 mod hooks;
 mod others;
 mod ours;
 mod pollers;
+mod screen;
+mod service;
 mod settings;
+mod shell;
 mod telling;
 mod tmux;
 mod words;
 
+use case::Case;
 pub use settings::FILE;
-
-pub mod agents;
-pub mod around;
-pub mod screen;
-pub mod service;
 
 /// Columns before the sentence: the light's word and the name.
 const INDENT: usize = 25;
@@ -72,31 +73,25 @@ pub struct Check {
 
 /// All is well.
 pub fn ok(name: &'static str, sentence: impl Into<String>) -> Check {
-    Check {
-        name,
-        light: Light::Green,
-        sentence: sentence.into(),
-        mend: String::new(),
-    }
+    check(name, Light::Green, sentence.into(), String::new())
 }
 
 /// It works, but not as it could.
 pub fn warning(name: &'static str, sentence: impl Into<String>, mend: impl Into<String>) -> Check {
-    Check {
-        name,
-        light: Light::Yellow,
-        sentence: sentence.into(),
-        mend: mend.into(),
-    }
+    check(name, Light::Yellow, sentence.into(), mend.into())
 }
 
 /// It cannot work like this.
 pub fn problem(name: &'static str, sentence: impl Into<String>, mend: impl Into<String>) -> Check {
+    check(name, Light::Red, sentence.into(), mend.into())
+}
+
+fn check(name: &'static str, light: Light, sentence: String, mend: String) -> Check {
     Check {
         name,
-        light: Light::Red,
-        sentence: sentence.into(),
-        mend: mend.into(),
+        light,
+        sentence,
+        mend,
     }
 }
 
@@ -110,6 +105,65 @@ impl Check {
     }
 }
 
+/// What was found so far. It can be added to while that is looked at of which
+/// it speaks.
+#[derive(Default)]
+struct Found(RefCell<Vec<Check>>);
+
+impl Found {
+    /// All is well.
+    fn ok(&self, name: &'static str, sentence: Arguments) {
+        self.say(name, Light::Green, sentence, format_args!(""));
+    }
+
+    /// It works, but not as it could.
+    fn warning(&self, name: &'static str, sentence: Arguments, mend: Arguments) {
+        self.say(name, Light::Yellow, sentence, mend);
+    }
+
+    /// It cannot work like this.
+    fn problem(&self, name: &'static str, sentence: Arguments, mend: Arguments) {
+        self.say(name, Light::Red, sentence, mend);
+    }
+
+    /// It is as good as that.
+    #[inline(never)]
+    fn say(&self, name: &'static str, light: Light, sentence: Arguments, mend: Arguments) {
+        let check = check(name, light, sentence.to_string(), mend.to_string());
+        self.0.borrow_mut().push(check);
+    }
+
+    /// So many checks were made.
+    fn count(&self) -> usize {
+        self.0.borrow().len()
+    }
+
+    /// Whether there is a problem of that kind.
+    fn has_red(&self, kind: &dyn Fn(&Check) -> bool) -> bool {
+        let checks = self.0.borrow();
+        let mut red = checks.iter().filter(|check| check.light == Light::Red);
+        red.any(kind)
+    }
+}
+
+/// The checks, in their order.
+const CHECKS: [fn(&mut Case); 14] = [
+    settings::compare,
+    ours::checks,
+    deck::checks,
+    |case| case.look_around(),
+    tmux::checks,
+    hooks::checks,
+    others::checks,
+    pollers::checks,
+    telling::checks,
+    words::checks,
+    service::checks,
+    agents::checks,
+    screen::checks,
+    able::checks,
+];
+
 /// Makes all checks. What is broken is a problem among others.
 pub fn doctor(environment: Environment, send_test: bool) -> Doctor {
     let file = settings::file(environment);
@@ -117,176 +171,27 @@ pub fn doctor(environment: Environment, send_test: bool) -> Doctor {
         let here = environment(name).filter(|value| !value.is_empty());
         here.or_else(|| file.value(name))
     };
-    let (settings, mut checks) = settings::checks(&lookup, &file);
-    let opened = settings.map(|settings| Desk::of(settings, &lookup));
-    match opened {
+    let found = Found::default();
+    let opened = settings::checks(&lookup, &file, &found);
+    match opened.map(|settings| Desk::of(settings, &lookup)) {
         None => {}
-        Some(Err(failed)) => checks.push(problem("system", failed.why, "ulimit -a")),
+        Some(Err(failed)) => {
+            found.problem(
+                "system",
+                format_args!("{}", failed.why),
+                format_args!("ulimit -a"),
+            );
+        }
         Some(Ok(mut desk)) => {
-            let mut case = Case::new(&mut desk, &lookup, &file, checks);
-            settings::compare(&mut case);
-            ours::checks(&mut case);
-            deck::checks(&mut case);
-            tmux::checks(&mut case);
-            hooks::checks(&mut case);
-            others::checks(&mut case);
-            pollers::checks(&mut case);
-            telling::checks(&mut case, send_test);
-            words::checks(&mut case);
-            case.checks.extend(service::checks(case.desk));
-            case.checks.extend(agents::checks(case.desk));
-            case.checks.extend(screen::checks(case.desk));
-            able::checks(&mut case);
-            checks = case.checks;
+            let mut case = Case::new(&mut desk, &lookup, &file, &found, send_test);
+            for check in CHECKS {
+                check(&mut case);
+            }
         }
     }
-    Doctor { checks }
-}
-
-/// What the checks look at, and what they found so far.
-struct Case<'a> {
-    desk: &'a mut Desk,
-    /// The variables of this shell, and those of the settings file.
-    here: Environment<'a>,
-    file: &'a settings::File,
-    /// The daemon that holds the lock of our folder, with its environment.
-    watcher: Option<Watcher>,
-    /// All processes that can be seen.
-    table: Vec<Process>,
-    /// Why none can be seen.
-    blind: Option<String>,
-    /// Version of agent-deck.
-    version: Option<(u32, u32, u32)>,
-    checks: Vec<Check>,
-}
-
-/// A running watchdog.
-struct Watcher {
-    pid: u32,
-    environ: Environ,
-}
-
-/// A process' environment; empty where it cannot be read.
-#[derive(Default)]
-struct Environ(Vec<u8>);
-
-/// Longest environment that is read.
-const ENVIRON_MOST: u64 = 256 << 10;
-
-impl Environ {
-    fn of(pid: u32) -> Environ {
-        let mut bytes = Vec::new();
-        if let Ok(file) = std::fs::File::open(format!("/proc/{pid}/environ")) {
-            use std::io::Read;
-            let _ = file.take(ENVIRON_MOST).read_to_end(&mut bytes);
-        }
-        Environ(bytes)
+    Doctor {
+        checks: found.0.into_inner(),
     }
-
-    /// A variable that is set and not empty.
-    fn value(&self, name: &str) -> Option<OsString> {
-        let mut pairs = self.0.split(|&byte| byte == 0);
-        let value = pairs.find_map(|pair| pair.strip_prefix(name.as_bytes())?.strip_prefix(b"="));
-        let value = value.filter(|value| !value.is_empty())?;
-        Some(OsString::from_vec(value.to_vec()))
-    }
-}
-
-impl<'a> Case<'a> {
-    fn new(
-        desk: &'a mut Desk,
-        here: Environment<'a>,
-        file: &'a settings::File,
-        checks: Vec<Check>,
-    ) -> Case<'a> {
-        let (table, blind) = match desk.machine.processes(Scope::All) {
-            Sight::Seen(table) => (table, None),
-            Sight::Blind(why) => (Vec::new(), Some(why)),
-        };
-        let watcher = others::holder(&desk.machine.settings.folder(), &table);
-        Case {
-            watcher: watcher.map(|pid| Watcher {
-                pid,
-                environ: Environ::of(pid),
-            }),
-            desk,
-            here,
-            file,
-            table,
-            blind,
-            version: None,
-            checks,
-        }
-    }
-
-    fn ok(&mut self, name: &'static str, sentence: impl Into<String>) {
-        self.checks.push(ok(name, sentence));
-    }
-
-    fn warning(
-        &mut self,
-        name: &'static str,
-        sentence: impl Into<String>,
-        mend: impl Into<String>,
-    ) {
-        self.checks.push(warning(name, sentence, mend));
-    }
-
-    fn problem(
-        &mut self,
-        name: &'static str,
-        sentence: impl Into<String>,
-        mend: impl Into<String>,
-    ) {
-        self.checks.push(problem(name, sentence, mend));
-    }
-
-    /// Our folder.
-    fn folder(&self) -> PathBuf {
-        self.desk.machine.settings.folder()
-    }
-
-    /// A variable as the watchdog has it: the running one, else the next one
-    /// that is started with this shell's variables or with the settings file.
-    fn value(&self, name: &str) -> Option<OsString> {
-        match &self.watcher {
-            Some(watcher) if !watcher.environ.0.is_empty() => watcher.environ.value(name),
-            Some(_) | None => (self.here)(name),
-        }
-    }
-
-    /// A command that gives the watchdog this value of a variable.
-    fn set(&self, name: &str, value: &str) -> String {
-        self.file.set(name, Some(value), self.watcher.as_ref())
-    }
-
-    /// A command that takes the variable from it.
-    fn unset(&self, name: &str) -> String {
-        self.file.set(name, None, self.watcher.as_ref())
-    }
-
-    /// agent-deck as it is called in a shell.
-    fn deck(&mut self) -> String {
-        match self.desk.machine.program.find() {
-            Ok(program) => quoted(program),
-            Err(_) => "agent-deck".to_owned(),
-        }
-    }
-}
-
-/// This program as it is called in a shell.
-fn ourselves() -> String {
-    std::env::current_exe().map_or("agent-deck-watchdog".to_owned(), quoted)
-}
-
-/// A path or another text as a shell takes it for one word.
-fn quoted(text: impl AsRef<Path>) -> String {
-    around::quoted(&text.as_ref().to_string_lossy())
-}
-
-/// Whether two paths lead to the same place.
-fn same(a: &Path, b: &Path) -> bool {
-    a == b || matches!((a.canonicalize(), b.canonicalize()), (Ok(a), Ok(b)) if a == b)
 }
 
 /// What all checks found.
@@ -299,15 +204,10 @@ impl Report for Doctor {
     fn text(&self, paper: &Paper) -> String {
         let mut page = String::new();
         for check in &self.checks {
-            let word = paper.lit(check.light, &format!("{:<8}", check.word()));
-            let name = check.name;
             // Colours take no column.
-            let line = wrapped(
-                &format!("{:<8}{name:<16} ", ""),
-                &escape(&check.sentence),
-                INDENT,
-            );
-            page.push_str(&word);
+            page.push_str(&paper.lit(check.light, &format!("{:<8}", check.word())));
+            let head = format!("{:<8}{:<16} ", "", check.name);
+            let line = wrapped(&head, &escape(&check.sentence), INDENT);
             page.push_str(&line[8..]);
             if !check.mend.is_empty() {
                 page.push_str(&format!("{:INDENT$}$ {}\n", "", escape(&check.mend)));
@@ -317,50 +217,19 @@ impl Report for Doctor {
     }
 
     fn json(&self) -> Value {
-        let checks: Vec<Value> = self
-            .checks
-            .iter()
-            .map(|check| {
-                json!({
-                    "name": check.name,
-                    "result": check.word(),
-                    "text": check.sentence,
-                    "mend": check.mend,
-                })
+        let checks = self.checks.iter().map(|check| {
+            json!({
+                "name": check.name,
+                "result": check.word(),
+                "text": check.sentence.as_str(),
+                "mend": check.mend.as_str(),
             })
-            .collect();
-        json!({ "format": FORMAT, "checks": checks })
+        });
+        json!({ "format": FORMAT, "checks": checks.collect::<Value>() })
     }
 
     fn exit(&self) -> Exit {
         let red = self.checks.iter().any(|check| check.light == Light::Red);
         if red { Exit::Trouble } else { Exit::Done }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_shell_takes_every_path_for_one_word() {
-        for (path, word) in [
-            ("/a/b-c.d", "/a/b-c.d"),
-            ("", "''"),
-            ("/my files/x", "'/my files/x'"),
-            ("/a'b", "'/a'\\''b'"),
-            ("/$(x)", "'/$(x)'"),
-            ("~", "'~'"),
-        ] {
-            assert_eq!(quoted(path), word);
-        }
-    }
-
-    #[test]
-    fn an_environment_is_searched_for_whole_names() {
-        let environ = Environ(b"XA=1\0A=2\0AB=3\0E=\0A=4\0".to_vec());
-        assert_eq!(environ.value("A"), Some("2".into()));
-        assert_eq!((environ.value("E"), environ.value("B")), (None, None));
-        assert_eq!(Environ::default().value("A"), None);
     }
 }

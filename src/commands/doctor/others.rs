@@ -8,16 +8,17 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use super::{Case, Environ, same};
+use super::case::Case;
+use super::environ::Environ;
+use super::hooks::same;
+use super::service::UNIT;
+use super::shell::Ourselves;
 use crate::cli::COMMANDS;
 use crate::commands::life::Kind;
 use crate::deck::processes::deck_commands;
 use crate::host::folder::read_small;
-use crate::host::lock::read_holder;
 use crate::model::Process;
 
-/// Our unit; the Python watchdog's has the same name (contract 9).
-const UNIT: &str = "agent-deck-watchdog.service";
 /// Longest unit file that is read.
 const UNIT_MOST: u64 = 64 << 10;
 
@@ -29,20 +30,13 @@ pub fn checks(case: &mut Case) {
 }
 
 /// Whether a process is this program at its main job, which changes things.
-fn watches(process: &Process) -> bool {
+pub fn watches(process: &Process) -> bool {
     let program = process.args.first().map_or("", String::as_str);
     let named = process.name.starts_with("agent-deck-watc")
         || program.rsplit('/').next() == Some("agent-deck-watchdog");
     let words = process.args.get(1..).unwrap_or_default();
     let other = |word: &String| word == "--dry-run" || COMMANDS[1..].iter().any(|c| c.name == word);
     named && process.own && !process.zombie && !words.iter().any(other)
-}
-
-/// The running process that the lock file of a folder names.
-pub fn holder(folder: &Path, table: &[Process]) -> Option<u32> {
-    let holder = read_holder(&folder.join("lock")).ok()?;
-    let process = table.iter().find(|p| p.pid == holder.pid)?;
-    watches(process).then_some(holder.pid)
 }
 
 /// The watchdog that holds a lock on a folder, where the system lists locks.
@@ -56,104 +50,114 @@ pub fn keeper<'a>(folder: &Path, table: &'a [Process]) -> Option<&'a Process> {
 /// Who holds a lock of `flock` on the file of that number. The device stands in
 /// front of it, but not every file system's (btrfs): the number has to do.
 fn holders(locks: &str, inode: u64) -> Vec<u32> {
-    let held = |line: &str| {
+    let mut holders = Vec::new();
+    for line in locks.lines() {
         let fields: Vec<&str> = line.split_ascii_whitespace().collect();
         let [_, "FLOCK", _, _, pid, place, ..] = fields[..] else {
-            return None;
+            continue;
         };
-        let number = place.rsplit(':').next()?.parse::<u64>().ok()?;
-        (number == inode).then(|| pid.parse().ok())?
-    };
-    locks.lines().filter_map(held).collect()
+        let number = place.rsplit(':').next().unwrap_or_default();
+        if number.parse() == Ok(inode) {
+            holders.extend(pid.parse::<u32>().ok());
+        }
+    }
+    holders
 }
 
 /// Whether ours is alive.
-fn ours(case: &mut Case) {
-    let life = case.desk.life.clone();
+fn ours(case: &Case) {
+    const NAME: &str = "watchdog";
+    let found = case.found;
+    let life = &case.desk.life;
     let sentence = life.sentence(case.desk.now);
+    let sentence = format_args!("{sentence}");
     let pid = life.holder.as_ref().map_or(0, |holder| holder.pid);
     match life.kind {
-        Kind::Watching | Kind::ByCron | Kind::Unreadable => case.ok("watchdog", sentence),
-        Kind::Ended | Kind::Never => {
-            let mend = start(case);
-            case.warning("watchdog", sentence, mend);
+        Kind::Watching | Kind::ByCron | Kind::Unreadable => found.ok(NAME, sentence),
+        Kind::Silent | Kind::Stuck => {
+            found.problem(NAME, sentence, format_args!("kill -9 {pid}"));
         }
-        Kind::Silent | Kind::Stuck => case.problem("watchdog", sentence, format!("kill -9 {pid}")),
+        // What is to start it for good is looked at elsewhere.
+        Kind::Ended | Kind::Never => {
+            let unit = unit(case);
+            let by_unit = cfg!(target_os = "linux") && unit.is_file() && !is_pythons(&unit);
+            let mend = match by_unit {
+                true => format_args!("systemctl --user enable --now agent-deck-watchdog"),
+                false => format_args!("{Ourselves} --once"),
+            };
+            found.warning(NAME, sentence, mend);
+        }
     }
 }
 
-/// The unit of this name, where it is as a rule.
+/// The unit of this name, where it is as a rule. The Python watchdog's has the
+/// same name (contract 9).
 fn unit(case: &Case) -> PathBuf {
-    let home = &case.desk.machine.settings.home;
-    home.join(".config/systemd/user").join(UNIT)
-}
-
-/// A command that starts ours: with its unit, else for one turn. What is to
-/// start it for good is looked at elsewhere.
-fn start(case: &Case) -> String {
-    let unit = unit(case);
-    match cfg!(target_os = "linux") && unit.is_file() && !is_pythons(&unit) {
-        true => "systemctl --user enable --now agent-deck-watchdog".to_owned(),
-        false => format!("{} --once", super::ourselves()),
-    }
+    case.home().join(".config/systemd/user").join(UNIT)
 }
 
 fn is_pythons(unit: &Path) -> bool {
     let text = read_small(unit, UNIT_MOST).unwrap_or_default();
-    String::from_utf8_lossy(&text)
-        .lines()
-        .any(|line| line.trim_start().starts_with("Exec") && line.contains("watchdog.py"))
+    let text = String::from_utf8_lossy(&text);
+    let starts = |line: &str| line.trim_start().starts_with("Exec") && line.contains("watchdog.py");
+    text.lines().any(starts)
 }
 
 /// Other processes of this program that work on the same HOME.
-fn second(case: &mut Case) {
-    let ours = case.watcher.as_ref().map(|watcher| watcher.pid);
-    let home = case.desk.machine.settings.home.clone();
-    let others = case
-        .table
-        .iter()
-        .filter(|p| watches(p) && Some(p.pid) != ours);
-    let mut others: Vec<(u32, Environ)> = others.map(|p| (p.pid, Environ::of(p.pid))).collect();
-    // One that is just starting shows no variables yet: whose it is, is not known.
-    others.retain(|(_, environ)| {
-        let its = environ.value("HOME").map(PathBuf::from);
-        its.is_some_and(|its| same(&its, &home))
-    });
-    let folder = case.folder();
-    for (pid, environ) in &others {
-        let root = environ.value("AGENT_DECK_ROOT").map(PathBuf::from);
-        let its = root
-            .unwrap_or_else(|| home.join(".agent-deck"))
-            .join("watchdog");
+fn second(case: &Case) {
+    const NAME: &str = "second watchdog";
+    let found = case.found;
+    let before = found.count();
+    let (home, folder) = (case.home(), case.folder());
+    for process in case.table() {
+        let pid = process.pid;
+        if !watches(process) || case.watcher.as_ref().is_some_and(|ours| ours.pid == pid) {
+            continue;
+        }
+        let environ = Environ::of(pid);
+        // One that is just starting shows no variables yet: whose it is, is not known.
+        if !same(Path::new(environ.get("HOME")), home) {
+            continue;
+        }
+        let its = match environ.get("AGENT_DECK_ROOT") {
+            root if root.is_empty() => home.join(".agent-deck"),
+            root => PathBuf::from(root),
+        };
+        let its = its.join("watchdog");
         let what = match same(&its, &folder) {
             true => "it waits for the lock of the first".to_owned(),
             false => format!("its folder is {}, ours {}", its.display(), folder.display()),
         };
-        let sentence = format!("a second one runs, process {pid}: {what}");
-        case.problem("second watchdog", sentence, format!("kill {pid}"));
+        found.problem(
+            NAME,
+            format_args!("a second one runs, process {pid}: {what}"),
+            format_args!("kill {pid}"),
+        );
     }
-    if others.is_empty() && case.blind.is_none() {
-        case.ok("second watchdog", "none runs");
+    if found.count() == before && case.blind().is_none() {
+        found.ok(NAME, format_args!("none runs"));
     }
 }
 
 /// The process of agent-deck's Python watchdog.
-fn python(case: &mut Case) {
-    let name = "python watchdog";
-    match deck_commands(&case.table).watchdog {
-        Some(pid) => {
-            let sentence = format!(
+fn python(case: &Case) {
+    const NAME: &str = "python watchdog";
+    let found = case.found;
+    if let Some(pid) = deck_commands(case.table()).watchdog {
+        let mend = match is_pythons(&unit(case)) {
+            true => format_args!("systemctl --user disable --now agent-deck-watchdog"),
+            false => format_args!("kill {pid}"),
+        };
+        found.problem(
+            NAME,
+            format_args!(
                 "agent-deck's Python watchdog runs, process {pid}: two must not act on the same \
                  sessions"
-            );
-            let mend = match is_pythons(&unit(case)) {
-                true => "systemctl --user disable --now agent-deck-watchdog".to_owned(),
-                false => format!("kill {pid}"),
-            };
-            case.problem(name, sentence, mend);
-        }
-        None if case.blind.is_none() => case.ok(name, "does not run"),
-        None => {}
+            ),
+            mend,
+        );
+    } else if case.blind().is_none() {
+        found.ok(NAME, format_args!("does not run"));
     }
 }
 

@@ -6,10 +6,12 @@
 
 use std::path::PathBuf;
 
-use super::{Case, quoted, tmux};
+use super::case::Case;
+use super::shell::{numbers, quoted};
+use super::tmux::installer;
 use crate::capabilities::poller::{self, Seen};
+use crate::commands::paper::Light;
 use crate::deck::processes::{pane_pids, pane_process};
-use crate::host::logs::escape;
 use crate::model::{Pollers, Process, Session, Telegram};
 use crate::world::World;
 
@@ -23,35 +25,38 @@ struct Owner {
 
 /// All of it.
 pub fn checks(case: &mut Case) {
+    const NAME: &str = "pollers";
+    let found = case.found;
     let owners = owners(case);
     if owners.is_empty() {
-        return case.ok("pollers", "on; no living session owns a Telegram bot");
+        let sentence = format_args!("on; no living session owns a Telegram bot");
+        return found.ok(NAME, sentence);
     }
     let pollers = match case.desk.machine.pollers() {
         Ok(pollers) => pollers,
         Err(why) => {
             let mend = match why.contains("no ps") {
-                true => tmux::installed_by("procps"),
-                false => "ps -e -o pid,args | head".to_owned(),
+                true => format_args!("{} procps", installer()),
+                false => format_args!("ps -e -o pid,args | head"),
             };
-            let sentence = format!("impossible: who polls Telegram cannot be seen: {why}");
-            return case.problem("pollers", sentence, mend);
+            let sentence = format_args!("impossible: who polls Telegram cannot be seen: {why}");
+            return found.problem(NAME, sentence, mend);
         }
     };
-    case.ok(
-        "pollers",
-        format!("on; {} sessions own a Telegram bot", owners.len()),
+    let count = owners.len();
+    found.ok(
+        NAME,
+        format_args!("on; {count} sessions own a Telegram bot"),
     );
-    for at in 0..owners.len() {
-        one(case, &owners, at, &pollers);
+    for owner in &owners {
+        one(case, &owners, owner, &pollers);
     }
 }
 
 fn owners(case: &mut Case) -> Vec<Owner> {
-    let rows: Vec<Session> = case.desk.watch.all_rows().cloned().collect();
     let mut owners = Vec::new();
-    for row in rows {
-        let agent = pane_process(&case.table, &row.id).cloned();
+    for row in case.desk.watch.all_rows().cloned().collect::<Vec<_>>() {
+        let agent = pane_process(case.table(), &row.id).cloned();
         if !poller::may_own(&row, agent.as_ref()) {
             continue;
         }
@@ -68,12 +73,13 @@ fn owners(case: &mut Case) -> Vec<Owner> {
     owners
 }
 
-fn one(case: &mut Case, owners: &[Owner], at: usize, pollers: &Pollers) {
-    let owner = &owners[at];
-    let (row, name) = (&owner.row, escape(&owner.row.title));
+fn one(case: &mut Case, owners: &[Owner], owner: &Owner, pollers: &Pollers) {
+    const NAME: &str = "poller";
+    let (found, row, agent) = (case.found, &owner.row, owner.agent.as_ref());
+    let name = &row.title;
+    let deck = case.deck();
     let restart = format!(
-        "{} -p {} session restart {}",
-        case.deck(),
+        "{deck} -p {} session restart {}",
         quoted(row.profile.as_str()),
         row.id
     );
@@ -86,55 +92,65 @@ fn one(case: &mut Case, owners: &[Owner], at: usize, pollers: &Pollers) {
     let folder = match folder {
         Ok(folder) => folder,
         Err(why) => {
-            let sentence =
-                format!("{name}: its folder is unknown, so it is not looked after: {why}");
-            return case.warning("poller", sentence, restart);
+            return found.warning(
+                NAME,
+                format_args!("{name}: its folder is unknown, so it is not looked after: {why}"),
+                format_args!("{restart}"),
+            );
         }
     };
     let shown = folder.display();
-    let rival = |other: &&Owner| {
-        let token = owner.telegram.token.is_some() && owner.telegram.token == other.telegram.token;
-        other.row.id != row.id && (token || other.folder.as_ref() == Ok(folder))
-    };
-    if let Some(other) = owners.iter().find(rival) {
-        let sentence = format!(
-            "{name} and {} use the same Telegram bot ({shown}): only one of them hears it, and \
-             neither is restarted for it",
-            escape(&other.row.title)
-        );
-        let mend = format!("ls -l {}", quoted(folder.join(".env")));
-        return case.warning("poller", sentence, mend);
+    for other in owners {
+        if other.row.id != row.id && share(owner, other) {
+            return found.warning(
+                NAME,
+                format_args!(
+                    "{name} and {} use the same Telegram bot ({shown}): only one of them hears \
+                     it, and neither is restarted for it",
+                    other.row.title
+                ),
+                format_args!("ls -l {}", quoted(&folder.join(".env"))),
+            );
+        }
     }
-    let panes = pane_pids(&case.table, &row.id);
+    let panes = pane_pids(case.table(), &row.id);
     let seen = poller::seen(pollers, &owner.telegram, folder, &panes);
-    let now = case.desk.now;
-    let young = poller::is_young(row, owner.agent.as_ref(), &traces, now);
-    let found = judge(&seen, young, pollers.network);
-    let sentence = format!("{name}: {}, folder {shown}", words(&found, &seen));
-    match found {
-        Found::Hears if !folder.is_dir() => {
+    let young = poller::is_young(row, agent, &traces, case.desk.now);
+    let state = judge(&seen, young, pollers.network);
+    let mut sentence = format!("{name}: {}, folder {shown}", words(state, &seen));
+    let (light, mend) = match state {
+        State::Hears if !folder.is_dir() => {
+            sentence.push_str(", which is not there");
             let mend = format!("mkdir -p -m 700 {}", quoted(folder));
-            case.warning("poller", format!("{sentence}, which is not there"), mend);
+            (Light::Yellow, mend)
         }
-        Found::Hears | Found::Starting => case.ok("poller", sentence),
-        Found::None => {
-            let advice = case.desk.machine.poller_advice(row, owner.agent.as_ref());
+        State::Hears | State::Starting => (Light::Green, String::new()),
+        State::None => {
+            let advice = case.desk.machine.poller_advice(row, agent);
             let mend = mend(&advice, owner, &restart);
-            case.problem("poller", format!("{sentence}. {advice}"), mend);
+            sentence = format!("{sentence}. {advice}");
+            (Light::Red, mend)
         }
-        Found::Orphans | Found::Several => {
-            let others = match seen.orphans[..] {
-                [] => &seen.own[1..],
-                [..] => &seen.orphans,
-            };
-            case.problem("poller", sentence, format!("kill {}", numbers(others, " ")));
-        }
-        Found::Unconnected => case.warning("poller", sentence, restart),
-    }
+        State::Orphans => (Light::Red, format!("kill {}", numbers(&seen.orphans, " "))),
+        State::Several => (Light::Red, format!("kill {}", numbers(&seen.own[1..], " "))),
+        State::Unconnected => (Light::Yellow, restart),
+    };
+    found.say(
+        NAME,
+        light,
+        format_args!("{sentence}"),
+        format_args!("{mend}"),
+    );
+}
+
+/// Whether two use the same bot.
+fn share(one: &Owner, other: &Owner) -> bool {
+    let token = one.telegram.token.is_some() && one.telegram.token == other.telegram.token;
+    token || (one.folder.is_ok() && one.folder == other.folder)
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Found {
+enum State {
     Hears,
     Starting,
     None,
@@ -143,59 +159,51 @@ enum Found {
     Unconnected,
 }
 
-fn judge(seen: &Seen, young: bool, network: bool) -> Found {
+fn judge(seen: &Seen, young: bool, network: bool) -> State {
     match (seen.own.len(), seen.orphans.len()) {
-        (_, 1..) => Found::Orphans,
-        (0, 0) if young => Found::Starting,
-        (0, 0) => Found::None,
-        (2.., 0) => Found::Several,
-        (1, 0) if network && !seen.connected => Found::Unconnected,
-        (1, 0) => Found::Hears,
+        (_, 1..) => State::Orphans,
+        (0, 0) if young => State::Starting,
+        (0, 0) => State::None,
+        (2.., 0) => State::Several,
+        (1, 0) if network && !seen.connected => State::Unconnected,
+        (1, 0) => State::Hears,
     }
 }
 
-fn words(found: &Found, seen: &Seen) -> String {
+fn words(state: State, seen: &Seen) -> String {
     let own = numbers(&seen.own, ", ");
-    match found {
-        Found::Hears => format!("process {own} polls"),
-        Found::Starting => "began less than a minute ago, its poller may be starting".to_owned(),
-        Found::None => "deaf: no process polls Telegram for it".to_owned(),
-        Found::Orphans => format!(
+    match state {
+        State::Hears => format!("process {own} polls"),
+        State::Starting => "began less than a minute ago, its poller may be starting".to_owned(),
+        State::None => "deaf: no process polls Telegram for it".to_owned(),
+        State::Orphans => format!(
             "process {} polls its bot, is not below its agent and steals its messages",
             numbers(&seen.orphans, ", ")
         ),
-        Found::Several => format!("processes {own} poll at once and steal each other's messages"),
-        Found::Unconnected => format!("process {own} polls, but has no connection at this moment"),
+        State::Several => format!("processes {own} poll at once and steal each other's messages"),
+        State::Unconnected => format!("process {own} polls, but has no connection at this moment"),
     }
 }
 
 /// What brings a poller back: its plugin, when that is off; bun, when there is
 /// none; else a restart.
 fn mend(advice: &str, owner: &Owner, restart: &str) -> String {
-    if advice.contains("enabledPlugins") {
-        let plugin = owner.row.telegram.as_deref().unwrap_or(OFFICIAL);
-        let plugin = quoted(plugin.strip_prefix("plugin:").unwrap_or(plugin));
-        let config = owner
-            .agent
-            .as_ref()
-            .and_then(|agent| agent.config_dir.clone());
-        let config = config.map_or(String::new(), |dir| {
-            format!("CLAUDE_CONFIG_DIR={} ", quoted(dir))
-        });
-        return format!("{config}claude plugin enable {plugin} && {restart}");
+    if !advice.contains("enabledPlugins") {
+        return match advice.contains("no bun") {
+            true => "command -v bun".to_owned(),
+            false => restart.to_owned(),
+        };
     }
-    if advice.contains("no bun") {
-        return "command -v bun".to_owned();
-    }
-    restart.to_owned()
+    let plugin = owner.row.telegram.as_deref().unwrap_or(OFFICIAL);
+    let plugin = quoted(plugin.strip_prefix("plugin:").unwrap_or(plugin));
+    let config = owner.agent.as_ref().and_then(|a| a.config_dir.as_ref());
+    let config = config.map_or(String::new(), |dir| {
+        format!("CLAUDE_CONFIG_DIR={} ", quoted(dir))
+    });
+    format!("{config}claude plugin enable {plugin} && {restart}")
 }
 
 const OFFICIAL: &str = "telegram@claude-plugins-official";
-
-fn numbers(pids: &[u32], between: &str) -> String {
-    let pids: Vec<String> = pids.iter().map(u32::to_string).collect();
-    pids.join(between)
-}
 
 #[cfg(test)]
 mod tests {
@@ -209,22 +217,22 @@ mod tests {
             connected,
         };
         for (seen, young, network, found) in [
-            (seen(&[1], &[], true), false, true, Found::Hears),
-            (seen(&[1], &[], false), false, false, Found::Hears),
-            (seen(&[1], &[], false), false, true, Found::Unconnected),
-            (seen(&[], &[], false), true, true, Found::Starting),
-            (seen(&[], &[], false), false, true, Found::None),
-            (seen(&[1, 2], &[], true), false, true, Found::Several),
-            (seen(&[1], &[2], true), false, true, Found::Orphans),
-            (seen(&[], &[2], false), true, true, Found::Orphans),
+            (seen(&[1], &[], true), false, true, State::Hears),
+            (seen(&[1], &[], false), false, false, State::Hears),
+            (seen(&[1], &[], false), false, true, State::Unconnected),
+            (seen(&[], &[], false), true, true, State::Starting),
+            (seen(&[], &[], false), false, true, State::None),
+            (seen(&[1, 2], &[], true), false, true, State::Several),
+            (seen(&[1], &[2], true), false, true, State::Orphans),
+            (seen(&[], &[2], false), true, true, State::Orphans),
         ] {
             assert_eq!(judge(&seen, young, network), found, "{seen:?}");
-            let words = words(&found, &seen);
+            let words = words(found, &seen);
             let named = seen
                 .own
                 .iter()
                 .chain(&seen.orphans)
-                .all(|pid| words.contains(&pid.to_string()) || found == Found::Orphans);
+                .all(|pid| words.contains(&pid.to_string()) || found == State::Orphans);
             assert!(named, "{words}");
         }
     }

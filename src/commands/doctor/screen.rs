@@ -8,81 +8,85 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use super::around::{Seen, typed};
-use super::{Check, ok, warning};
+use super::case::{Agent, Case};
+use super::environ::Environ;
+use super::shell::{Edit, Typed, quoted};
 use crate::capabilities::patrol::{is_child, is_claude};
-use crate::commands::desk::Desk;
-use crate::deck::processes::pane_process;
 use crate::deck::screen::{FOOTER, Form};
 use crate::deck::telegram::read;
-use crate::host::logs::escape;
-use crate::model::{NoAnswer, Process, Screen, Session, Sight, Silence, Status};
+use crate::model::{NoAnswer, Screen, Session, Silence, Status};
 
 const NAME: &str = "screens";
 /// Screens that are read: each takes a run of agent-deck.
 const LOOKS: usize = 5;
 
-/// Whether the composers of those that wait are seen.
-pub fn checks(desk: &mut Desk) -> Vec<Check> {
-    let waits = |row: &&Session| {
-        let watched = is_child(row) || row.telegram.is_some();
-        watched && row.status == Status::Waiting && !row.archived
-    };
-    let waiting: Vec<Session> = desk.watch.all_rows().filter(waits).cloned().collect();
-    let home = desk.machine.settings.home.clone();
-    let mut found = Vec::new();
-    let (mut seen, mut blind) = (0, 0);
-    for row in waiting.iter().filter(|row| is_claude(row)).take(LOOKS) {
-        match desk.machine.form(&row.profile, &row.id) {
-            Ok(Some((screen, form))) => {
-                seen += 1;
-                let files = settings(desk, row);
-                let file = files.iter().find(|file| has_status_line(file));
-                let colour = no_colour(desk, row);
-                if let Some(hidden) = judge(&screen, &form, file.is_some()) {
-                    found.push(told(
-                        row,
-                        hidden,
-                        &form,
-                        file.map(PathBuf::as_path),
-                        &home,
-                        colour,
-                    ));
-                }
-            }
-            Ok(None) => {}
-            // The next one would wait as long.
-            Err(NoAnswer::Late) => {
-                blind += 1;
-                break;
-            }
-            Err(_) => blind += 1,
-        }
-    }
-    if found.is_empty() {
-        found.push(ok(NAME, summary(&home, waiting.len(), seen, blind)));
-    }
-    found
+/// Sessions whose composer is hidden for the same reason.
+struct Hides {
+    titles: String,
+    why: String,
+    mend: String,
 }
 
-fn summary(home: &Path, waiting: usize, seen: usize, blind: usize) -> String {
-    let file = home.join(".claude/settings.json");
-    let line = if has_status_line(&file) {
-        "is set"
-    } else {
-        "is not set"
+/// Whether the composers of those that wait are seen.
+pub fn checks(case: &mut Case) {
+    let mut waiting: Vec<Session> = Vec::new();
+    for row in case.desk.watch.all_rows() {
+        let watched = is_child(row) || row.telegram.is_some();
+        if watched && row.status == Status::Waiting && !row.archived {
+            waiting.push(row.clone());
+        }
+    }
+    let mut found: Vec<Hides> = Vec::new();
+    let (mut seen, mut blind) = (0, 0);
+    for row in waiting.iter().filter(|row| is_claude(row)).take(LOOKS) {
+        let (screen, form) = match case.desk.machine.form(&row.profile, &row.id) {
+            Ok(Some(read)) => read,
+            Ok(None) => continue,
+            Err(why) => {
+                blind += 1;
+                // The next one would wait as long.
+                if why == NoAnswer::Late {
+                    break;
+                }
+                continue;
+            }
+        };
+        seen += 1;
+        let Some(next) = hides(case, row, &screen, &form) else {
+            continue;
+        };
+        match found.iter_mut().find(|known| known.why == next.why) {
+            Some(known) => known.titles = format!("{}, {}", known.titles, next.titles),
+            None => found.push(next),
+        }
+    }
+    for Hides { titles, why, mend } in &found {
+        case.found.warning(
+            NAME,
+            format_args!("told about and not asked: {titles}: {why}"),
+            format_args!("{mend}"),
+        );
+    }
+    if !found.is_empty() {
+        return;
+    }
+    let line = match has_status_line(&case.home().join(".claude/settings.json")) {
+        true => "is set",
+        false => "is not set",
     };
     let unread = match blind {
         0 => String::new(),
         _ => format!(" ({blind} could not be read)"),
     };
-    if seen == 0 {
-        return format!("no screen of a waiting Claude to look at now{unread}; statusLine {line}");
-    }
-    format!(
-        "{seen} of {waiting} waiting sessions looked at{unread}, each is read as it should be; \
-         statusLine {line}"
-    )
+    let looked = match seen {
+        0 => format!("no screen of a waiting Claude to look at now{unread}"),
+        _ => format!(
+            "{seen} of {} waiting sessions looked at{unread}, each is read as it should be",
+            waiting.len()
+        ),
+    };
+    case.found
+        .ok(NAME, format_args!("{looked}; statusLine {line}"));
 }
 
 /// What hides a composer.
@@ -125,95 +129,81 @@ fn judge(screen: &Screen, form: &Form, status_line: bool) -> Option<Hidden> {
     }
 }
 
-fn told(
-    row: &Session,
-    hidden: Hidden,
-    form: &Form,
-    file: Option<&Path>,
-    home: &Path,
-    no_colour: bool,
-) -> Check {
-    let title = escape(&row.title);
-    let file = file.map_or(String::new(), |file| typed(file, home));
-    let edit = format!("${{EDITOR:-vi}} {file}");
-    let attach = format!("agent-deck -p {} session attach {}", row.profile, row.id);
-    let (why, mend) = match hidden {
-        Hidden::Footer => (
-            format!(
-                "{} lines stand below its composer, at most {FOOTER} are known as a footer; the \
-                 command of statusLine in {file} must print one line",
-                form.footer
-            ),
-            edit,
-        ),
-        Hidden::Line => (
-            format!(
-                "the line below its composer looks like a prompt or a question; the command of \
-                 statusLine in {file} must not end in : ? $ # % or >"
-            ),
-            edit,
-        ),
-        Hidden::NoColour if no_colour => (
-            "it has no colours, since NO_COLOR is in its environment: what Claude proposes cannot be told \
-             from what is typed"
-                .to_owned(),
-            "tmux set-environment -gu NO_COLOR  # then restart the session".to_owned(),
-        ),
-        Hidden::NoColour => (
-            "it has no colours: what Claude proposes cannot be told from what is typed; choose a \
-             theme with /config"
-                .to_owned(),
-            attach,
-        ),
-        Hidden::Unknown => (
-            "its composer is not where it should be: another version of Claude, a panel, or an \
-             agent that has ended"
-                .to_owned(),
-            attach,
+/// What hides the composer of a session, in words.
+fn hides(case: &Case, row: &Session, screen: &Screen, form: &Form) -> Option<Hides> {
+    let id = Some(&row.id);
+    let of_row = |agent: &&Agent| agent.row.as_ref().map(|row| &row.id) == id;
+    let agent = case.agents.iter().find(of_row);
+    let none = Environ::default();
+    let environ = agent.map_or(&none, |agent| &agent.environ);
+    let file = status_line(case, row, environ.get("CLAUDE_CONFIG_DIR").as_ref());
+    let hidden = judge(screen, form, file.is_some())?;
+    let (path, home) = (file.unwrap_or_default(), case.home());
+    let typed = Typed { path: &path, home };
+    let mut mend = match hidden {
+        Hidden::Footer | Hidden::Line => Edit(&path).to_string(),
+        Hidden::NoColour | Hidden::Unknown => format!(
+            "agent-deck -p {} session attach {}",
+            quoted(row.profile.as_str()),
+            row.id
         ),
     };
-    warning(
-        NAME,
-        format!("{title} is told about and not asked: {why}"),
+    let why = match hidden {
+        Hidden::Footer => format!(
+            "{} lines stand below its composer, at most {FOOTER} are known as a footer; the \
+             command of statusLine in {typed} must print one line",
+            form.footer
+        ),
+        Hidden::Line => format!(
+            "the line below its composer looks like a prompt or a question; the command of \
+             statusLine in {typed} must not end in : ? $ # % or >"
+        ),
+        Hidden::NoColour => {
+            let set = !environ.get("NO_COLOR").is_empty();
+            let cause = match set {
+                true => "NO_COLOR is in its environment",
+                false => "choose a theme with /config",
+            };
+            if set {
+                mend = "tmux set-environment -gu NO_COLOR  # then restart the session".to_owned();
+            }
+            format!(
+                "it has no colours, so what Claude proposes cannot be told from what is typed: \
+                 {cause}"
+            )
+        }
+        Hidden::Unknown => "its composer is not where it should be: another version of Claude, a \
+                            panel, or an agent that has ended"
+            .to_owned(),
+    };
+    Some(Hides {
+        titles: row.title.clone(),
+        why,
         mend,
-    )
+    })
 }
 
-/// The settings that may hold its status line, the strongest first.
-fn settings(desk: &Desk, row: &Session) -> Vec<PathBuf> {
-    let set = agent(desk, row).and_then(|agent| agent.config_dir.clone());
-    let config = set.unwrap_or_else(|| desk.machine.settings.home.join(".claude"));
+/// The settings that hold its status line, if any do; the strongest.
+fn status_line(case: &Case, row: &Session, config: &Path) -> Option<PathBuf> {
+    let config = match config.as_os_str().is_empty() {
+        true => case.home().join(".claude"),
+        false => config.to_owned(),
+    };
     let project = Path::new(&row.path).join(".claude");
-    vec![
+    let files = [
         project.join("settings.local.json"),
         project.join("settings.json"),
         config.join("settings.json"),
-    ]
+    ];
+    files.into_iter().find(|file| has_status_line(file))
 }
 
 /// Whether settings of Claude have a status line.
 fn has_status_line(file: &Path) -> bool {
     let text = read(file).ok().flatten().unwrap_or_default();
     let settings: Value = serde_json::from_slice(text.as_bytes()).unwrap_or_default();
-    let line = settings
-        .get("statusLine")
-        .and_then(|line| line.get("command"));
-    line.and_then(Value::as_str)
-        .is_some_and(|command| !command.trim().is_empty())
-}
-
-/// The agent of a session, where it is seen.
-fn agent<'a>(desk: &'a Desk, row: &Session) -> Option<&'a Process> {
-    match &desk.watch.sight {
-        Sight::Seen(table) => pane_process(table, &row.id),
-        Sight::Blind(_) => None,
-    }
-}
-
-/// Whether its agent has `NO_COLOR`.
-fn no_colour(desk: &Desk, row: &Session) -> bool {
-    let seen = agent(desk, row).and_then(|agent| Seen::of_process(agent.pid));
-    seen.is_some_and(|seen| !seen.get("NO_COLOR").is_empty())
+    let command = settings["statusLine"]["command"].as_str();
+    command.is_some_and(|command| !command.trim().is_empty())
 }
 
 #[cfg(test)]

@@ -4,13 +4,15 @@
 //! systemd gives the watchdog the variables of a settings file, which a shell
 //! does not have: they count here too. This file does not know what they are for.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{Access, access};
 
-use super::{Case, Check, Watcher, ok, problem, quoted, warning};
+use super::Found;
+use super::case::{Case, Watcher};
+use super::shell::{Ourselves, quoted};
 use crate::config::{Environment, Settings};
 use crate::host::folder::read_small;
 
@@ -55,18 +57,23 @@ pub fn file(environment: Environment) -> File {
 }
 
 /// `NAME=value` lines as systemd reads them, without its rarer ways to quote.
-fn pairs(text: &str) -> Vec<(String, String)> {
-    let line = |line: &str| {
-        let line = line.trim();
-        let (name, value) = line.split_once('=')?;
-        let value = value.trim();
-        let bare = ['"', '\'']
-            .iter()
-            .find_map(|q| value.strip_prefix(*q)?.strip_suffix(*q));
-        let comment = line.starts_with(['#', ';']);
-        (!comment).then(|| (name.trim_end().to_owned(), bare.unwrap_or(value).to_owned()))
-    };
-    text.lines().filter_map(line).collect()
+pub fn pairs(text: &str) -> Vec<(String, String)> {
+    let mut pairs = Vec::new();
+    for line in text.lines().map(str::trim) {
+        let Some((name, value)) = line.split_once('=') else {
+            continue;
+        };
+        if line.starts_with(['#', ';']) {
+            continue;
+        }
+        let mut value = value.trim();
+        for quote in ['"', '\''] {
+            let bare = value.strip_prefix(quote);
+            value = bare.and_then(|v| v.strip_suffix(quote)).unwrap_or(value);
+        }
+        pairs.push((name.trim_end().to_owned(), value.to_owned()));
+    }
+    pairs
 }
 
 impl File {
@@ -79,41 +86,39 @@ impl File {
 
     /// A command that sets a variable, or takes it away, where it comes from:
     /// in this file when it stands there or a watchdog of systemd runs.
-    pub fn set(&self, name: &str, value: Option<&str>, watcher: Option<&Watcher>) -> String {
-        let by_systemd = watcher.is_some_and(|w| w.environ.value("INVOCATION_ID").is_some());
+    pub fn set(&self, name: &str, value: Option<&OsStr>, watcher: Option<&Watcher>) -> String {
+        let by_systemd = watcher.is_some_and(|w| !w.environ.get("INVOCATION_ID").is_empty());
         let stands = self.pairs.iter().any(|(known, _)| known == name);
         if !by_systemd && !stands {
-            return match value {
-                Some(value) => format!("export {name}={}", quoted(value)),
-                None => format!("unset {name}"),
-            };
+            return set_here(name, value);
         }
         let path = quoted(&self.path);
-        let mut mend = String::new();
-        let mut add = |part: &str| {
-            if !mend.is_empty() {
-                mend.push_str(" && ");
-            }
-            mend.push_str(part);
-        };
+        let mut mends = Vec::new();
         if stands {
-            add(&format!("sed -i.bak '/^{name}=/d' {path}"));
+            mends.push(format!("sed -i.bak '/^{name}=/d' {path}"));
         }
         if let Some(value) = value {
-            let line = quoted(format!("{name}={value}"));
-            add(&format!("(umask 077; echo {line} >> {path})"));
+            let pair = format!("{name}={}", value.display());
+            mends.push(format!("(umask 077; echo {} >> {path})", quoted(&pair)));
         }
         if by_systemd {
-            add("systemctl --user restart agent-deck-watchdog");
+            mends.push("systemctl --user restart agent-deck-watchdog".to_owned());
         }
-        mend
+        mends.join(" && ")
+    }
+}
+
+/// A command that sets a variable of a shell, or takes it away.
+pub fn set_here(name: &str, value: Option<&OsStr>) -> String {
+    match value {
+        Some(value) => format!("export {name}={}", quoted(value)),
+        None => format!("unset {name}"),
     }
 }
 
 /// Reads the settings. Variables whose values are not allowed are named, each of
 /// them, and count as not set. `None` when there is no home to go on with.
-pub fn checks(environment: Environment, file: &File) -> (Option<Settings>, Vec<Check>) {
-    let mut checks = Vec::new();
+pub fn checks(environment: Environment, file: &File, found: &Found) -> Option<Settings> {
     let mut wrong: Vec<String> = Vec::new();
     loop {
         let lookup = |name: &str| match wrong.iter().any(|wrong| wrong == name) {
@@ -121,21 +126,21 @@ pub fn checks(environment: Environment, file: &File) -> (Option<Settings>, Vec<C
             true => None,
             false => environment(name),
         };
+        let known = passwd(me());
         let why = match Settings::read(&lookup) {
             Ok(settings) => {
                 let again = wrong.iter().any(|wrong| wrong == "HOME");
-                let lies = home(&settings.home, &mut checks);
-                match lies {
-                    Lies::Elsewhere => return (None, checks),
-                    Lies::Nowhere if !again && passwd(me()).is_some() => {
+                match home(&settings.home, known.as_ref(), found) {
+                    Lies::Elsewhere => return None,
+                    Lies::Nowhere if !again && known.is_some() => {
                         wrong.push("HOME".to_owned());
                         continue;
                     }
                     Lies::Nowhere | Lies::Here => {}
                 }
-                relative(&lookup, file, &mut checks);
-                allowed(&settings, &lookup, file, &mut checks);
-                return (Some(settings), checks);
+                relative(&lookup, file, found);
+                allowed(&settings, &lookup, file, found);
+                return Some(settings);
             }
             Err(why) => why,
         };
@@ -143,37 +148,45 @@ pub fn checks(environment: Environment, file: &File) -> (Option<Settings>, Vec<C
         let letter = |c: char| c.is_ascii_uppercase() || c == '_';
         let name = why.split(|c| !letter(c)).next().unwrap_or_default();
         let again = name.is_empty() || wrong.iter().any(|wrong| wrong == name);
-        let mend = match (name, passwd(me())) {
-            ("HOME", Some((_, home))) => format!("export HOME={}", quoted(home)),
-            _ => file.set(name, None, None),
+        let mend = match &known {
+            Some((_, home)) if name == "HOME" => set_here(name, Some(home.as_ref())),
+            Some(_) | None => file.set(name, None, None),
         };
-        let name = name.to_owned();
         if !again || wrong.is_empty() {
-            checks.push(problem("settings", why, mend));
+            found.problem("settings", format_args!("{why}"), format_args!("{mend}"));
         }
         if again {
-            return (None, checks);
+            return None;
         }
-        wrong.push(name);
+        wrong.push(name.to_owned());
     }
 }
 
 /// Accepted, but not wise; else which are set.
-fn allowed(settings: &Settings, lookup: Environment, file: &File, checks: &mut Vec<Check>) {
+fn allowed(settings: &Settings, lookup: Environment, file: &File, found: &Found) {
     for sentence in settings.warnings() {
         let name = sentence.split('=').next().unwrap_or_default();
         let mend = file.set(name, None, None);
-        checks.push(warning("settings", sentence, mend));
+        found.warning(
+            "settings",
+            format_args!("{sentence}"),
+            format_args!("{mend}"),
+        );
     }
-    if checks.is_empty() {
-        let set = SETTINGS.iter().filter(|name| lookup(name).is_some());
-        let set: Vec<&str> = set.copied().collect();
-        let set = match set[..] {
-            [] => "none is set".to_owned(),
-            [..] => format!("set: {}", set.join(", ")),
-        };
-        checks.push(ok("settings", format!("all are allowed; {set}")));
+    if found.count() > 0 {
+        return;
     }
+    let mut set: Vec<&str> = Vec::new();
+    for name in SETTINGS {
+        if lookup(name).is_some() {
+            set.push(name);
+        }
+    }
+    if set.is_empty() {
+        set.push("none");
+    }
+    let set = set.join(", ");
+    found.ok("settings", format_args!("all are allowed; set: {set}"));
 }
 
 /// Where the home is.
@@ -184,8 +197,8 @@ enum Lies {
     Nowhere,
 }
 
-/// Whether the home is there, and whose it is.
-fn home(home: &Path, checks: &mut Vec<Check>) -> Lies {
+/// Whether the home is there, and whose it is. `known`: who we are.
+fn home(home: &Path, known: Option<&(String, String)>, found: &Found) -> Lies {
     let shown = home.display();
     match std::fs::metadata(home) {
         // Somebody may have been given a home that root made.
@@ -196,106 +209,113 @@ fn home(home: &Path, checks: &mut Vec<Check>) -> Lies {
                 Some((name, _)) => name,
                 None => format!("#{}", there.uid()),
             };
-            let sentence = format!(
-                "HOME={shown} belongs to user {owner}, and this runs as user {}: nothing is done \
-                 like that, and nothing more can be said",
-                me()
+            found.problem(
+                "user",
+                format_args!(
+                    "HOME={shown} belongs to user {owner}, and this runs as user {}: nothing is \
+                     done like that, and nothing more can be said",
+                    me()
+                ),
+                format_args!("sudo -H -u {} {Ourselves} doctor", quoted(&owner)),
             );
-            let us = super::ourselves();
-            let mend = format!("sudo -H -u {} {us} doctor", quoted(owner));
-            checks.push(problem("user", sentence, mend));
             Lies::Elsewhere
         }
         Err(error) => {
-            let sentence = format!("HOME={shown} cannot be looked at: {error}");
-            let mend = match passwd(me()) {
-                Some((_, home)) => format!("export HOME={}", quoted(home)),
-                None => "unset HOME".to_owned(),
-            };
-            checks.push(problem("user", sentence, mend));
+            let mend = set_here("HOME", known.map(|(_, home)| home.as_ref()));
+            found.problem(
+                "user",
+                format_args!("HOME={shown} cannot be looked at: {error}"),
+                format_args!("{mend}"),
+            );
             Lies::Nowhere
         }
     }
 }
 
 /// Folders that are left out, since they begin nowhere.
-fn relative(lookup: Environment, file: &File, checks: &mut Vec<Check>) {
+fn relative(lookup: Environment, file: &File, found: &Found) {
     for name in &PLACES[2..] {
-        let Some(value) = lookup(name).filter(|value| Path::new(value).is_relative()) else {
+        let value = lookup(name).unwrap_or_default();
+        if value.is_empty() || Path::new(&value).is_absolute() {
             continue;
-        };
-        let sentence = format!(
-            "{name}={} is no absolute path, so agent-deck ignores it",
-            value.to_string_lossy()
+        }
+        found.warning(
+            "settings",
+            format_args!(
+                "{name}={} is no absolute path, so agent-deck ignores it",
+                value.display()
+            ),
+            format_args!("{}", file.set(name, None, None)),
         );
-        checks.push(warning("settings", sentence, file.set(name, None, None)));
     }
 }
 
 /// Where this shell and the running watchdog differ: what is found from here is
 /// not what it sees.
 pub fn compare(case: &mut Case) {
-    let Some(watcher) = &case.watcher else {
+    const NAME: &str = "its variables";
+    let Some(Watcher { pid, environ }) = &case.watcher else {
         return;
     };
-    let pid = watcher.pid;
-    if watcher.environ.0.is_empty() {
-        let sentence = format!("those of the running watchdog, process {pid}, cannot be read");
-        return case.ok("its variables", sentence);
+    if environ.is_empty() {
+        let sentence = format_args!("those of the running watchdog, process {pid}, cannot be read");
+        return case.found.ok(NAME, sentence);
     }
-    let mut differ = Vec::new();
-    for name in SETTINGS.iter().chain(&PLACES) {
-        let (here, there) = ((case.here)(name), watcher.environ.value(name));
-        if here != there {
-            differ.push((*name, there));
-        }
-    }
-    if differ.is_empty() {
-        let sentence = format!("the running watchdog, process {pid}, has the same");
-        return case.ok("its variables", sentence);
-    }
-    let sees = match differ.iter().any(|(name, _)| PLACES.contains(name)) {
-        true => "what is seen from here it may not see",
-        false => "its settings count here",
-    };
     let (mut names, mut mends) = (Vec::new(), Vec::new());
-    for (name, there) in differ {
-        let there = there.map(|value| value.to_string_lossy().into_owned());
-        mends.push(match &there {
-            Some(value) => format!("export {name}={}", quoted(value)),
-            None => format!("unset {name}"),
-        });
+    let mut sees = "its settings count here";
+    for name in SETTINGS.iter().chain(&PLACES) {
+        let here = (case.here)(name).unwrap_or_default();
+        let there = environ.get(name);
+        if here == there {
+            continue;
+        }
+        if PLACES.contains(name) {
+            sees = "what is seen from here it may not see";
+        }
+        let there = Some(there).filter(|there| !there.is_empty());
+        mends.push(set_here(name, there));
         names.push(match there {
-            Some(value) => format!("{name}={value}"),
+            Some(there) => format!("{name}={}", there.display()),
             None => format!("no {name}"),
         });
     }
-    let sentence = format!(
-        "the running watchdog, process {pid}, has {} and this shell has not: {sees}",
-        names.join(", ")
+    if names.is_empty() {
+        let sentence = format_args!("the running watchdog, process {pid}, has the same");
+        return case.found.ok(NAME, sentence);
+    }
+    case.found.warning(
+        NAME,
+        format_args!(
+            "the running watchdog, process {pid}, has {} and this shell has not: {sees}",
+            names.join(", ")
+        ),
+        format_args!("{}", mends.join("; ")),
     );
-    case.warning("its variables", sentence, mends.join("; "));
 }
 
-fn me() -> u32 {
+/// The number of the user who runs this.
+pub fn me() -> u32 {
     rustix::process::geteuid().as_raw()
 }
 
 /// Name and home of a user, where the user database is a file.
-fn passwd(uid: u32) -> Option<(String, String)> {
+pub fn passwd(uid: u32) -> Option<(String, String)> {
     let text = std::fs::read_to_string("/etc/passwd").ok()?;
     let uid = uid.to_string();
-    text.lines().find_map(|line| {
-        let fields: Vec<&str> = line.split(':').collect();
-        let home = fields.get(5)?;
-        (fields[2] == uid).then(|| (fields[0].to_owned(), (*home).to_owned()))
-    })
+    for line in text.lines() {
+        let mut fields = line.split(':');
+        let name = fields.next()?;
+        if fields.nth(1) == Some(&uid) {
+            return Some((name.to_owned(), fields.nth(2)?.to_owned()));
+        }
+    }
+    None
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::Environ;
     use super::*;
+    use crate::commands::doctor::environ::Environ;
     use crate::scratch::Scratch;
 
     fn empty() -> File {
@@ -317,7 +337,9 @@ mod tests {
             "XDG_DATA_HOME" => Some("data".into()),
             _ => None,
         };
-        let (settings, checks) = super::checks(&lookup, &empty());
+        let found = Found::default();
+        let settings = super::checks(&lookup, &empty(), &found);
+        let checks = found.0.into_inner();
         assert_eq!(settings.unwrap().spacing.as_secs(), 5);
         let said: Vec<(&str, &str)> = checks
             .iter()
@@ -339,7 +361,9 @@ mod tests {
     #[test]
     fn a_home_that_cannot_be_used_is_not_the_end() {
         let lookup = |name: &str| (name == "HOME").then(|| OsString::from("u"));
-        let (settings, checks) = super::checks(&lookup, &empty());
+        let found = Found::default();
+        let settings = super::checks(&lookup, &empty(), &found);
+        let checks = found.0.into_inner();
         assert!(checks[0].sentence.starts_with("HOME=u"), "{checks:?}");
         let known = passwd(me());
         assert_eq!(settings.is_some(), known.is_some());
@@ -366,13 +390,17 @@ mod tests {
     fn a_variable_is_mended_where_it_comes_from() {
         let by_systemd = Watcher {
             pid: 1,
-            environ: Environ(b"INVOCATION_ID=x\0".to_vec()),
+            environ: {
+                let mut environ = Environ::default();
+                environ.set("INVOCATION_ID", "x".as_ref());
+                environ
+            },
         };
         let file = File {
             pairs: pairs("A=1"),
             ..empty()
         };
-        assert_eq!(file.set("B", Some("x y"), None), "export B='x y'");
+        assert_eq!(file.set("B", Some("x y".as_ref()), None), "export B='x y'");
         assert_eq!(file.set("B", None, None), "unset B");
         let path = "/h/.config/agent-deck-watchdog.env";
         assert_eq!(
@@ -380,7 +408,7 @@ mod tests {
             format!("sed -i.bak '/^A=/d' {path}")
         );
         assert_eq!(
-            file.set("B", Some("/x"), Some(&by_systemd)),
+            file.set("B", Some("/x".as_ref()), Some(&by_systemd)),
             format!(
                 "(umask 077; echo B=/x >> {path}) && systemctl --user restart agent-deck-watchdog"
             )

@@ -4,21 +4,27 @@
 //! Of the token only whether there is one is known here; it is never shown. What
 //! belongs to the script that we ship is checked only where that lies there.
 
+use std::fmt::Arguments;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use super::{Case, quoted, tmux};
+use super::case::Case;
+use super::settings::me;
+use super::shell::{Ourselves, quoted};
+use super::tmux::{Shown, installer};
+use crate::commands::paper::Light;
 use crate::deck::telegram;
-use crate::host::exec::{self, Call, End, USUAL_PLACES};
+use crate::host::exec::{Call, USUAL_PLACES};
 use crate::host::folder::read_small;
 use crate::machine::bin::{is_program, on_path};
 use crate::machine::escalation::{DEADLINE, TRY_AGAIN};
 
 const CHAT: &str = "TELEGRAM_ESCALATION_CHAT_ID";
 const TOKEN: &str = "TELEGRAM_BOT_TOKEN";
+const FOLDER: &str = "TELEGRAM_STATE_DIR";
 /// Longest script and other file that is read.
 const FILE_MOST: u64 = 256 << 10;
 /// How much of what the script complains is shown.
@@ -27,59 +33,61 @@ const COMPLAINT: usize = 200;
 const TOKEN_LEAST: (usize, usize) = (6, 20);
 
 /// All of it.
-pub fn checks(case: &mut Case, send_test: bool) {
+pub fn checks(case: &mut Case) {
+    let found = case.found;
     let script = case.folder().join("escalate.sh");
     let chat = case.value(CHAT);
-    let begun = case.checks.len();
-    let usable = usable(case, &script, chat.is_some());
-    if chat.is_none() {
-        let sentence = format!(
-            "{CHAT} is not set: what is to be told is only written down; the number of a chat belongs there"
-        );
+    let before = found.count();
+    let usable = usable(case, &script, !chat.is_empty());
+    if chat.is_empty() {
         let guess = allowed(&plugin_folder(case)).unwrap_or("123456789".to_owned());
-        let mend = case.set(CHAT, &guess);
-        case.warning("chat", sentence, mend);
+        found.warning(
+            "chat",
+            format_args!(
+                "{CHAT} is not set: what is to be told is only written down; the number of a chat \
+                 belongs there"
+            ),
+            format_args!("{}", case.set(CHAT, guess.as_ref())),
+        );
     }
     if usable && is_shipped(&script) {
         shipped(case);
     }
-    let trouble = case.checks[begun..]
-        .iter()
-        .any(|check| !check.mend.is_empty());
-    if !trouble {
-        let how = if send_test {
-            ""
-        } else {
-            "; --send-test tries it"
+    if found.count() == before {
+        let how = match case.send_test {
+            true => "",
+            false => "; --send-test tries it",
         };
-        let sentence = format!("on, through {}{how}", script.display());
-        case.ok("telling", sentence);
+        found.ok(
+            "telling",
+            format_args!("on, through {}{how}", script.display()),
+        );
     }
-    if send_test {
-        test_message(case, &script, usable && chat.is_some());
+    if case.send_test {
+        test_message(case, &script, usable && !chat.is_empty());
     }
 }
 
 /// Whether the script can be run. Without a chat it is no problem that it cannot.
-fn usable(case: &mut Case, script: &Path, wanted: bool) -> bool {
+fn usable(case: &Case, script: &Path, wanted: bool) -> bool {
     let (name, shown) = (quoted(script), script.display());
-    let made = match script.parent() {
-        Some(folder) if !folder.exists() => format!("mkdir -p -m 700 {} && ", quoted(folder)),
-        Some(_) | None => String::new(),
-    };
     let (sentence, mend) = match fs::metadata(script) {
-        Err(_) => (
-            format!("{shown} is not there: nobody is told"),
-            format!(
-                "{made}{} print escalate > {name} && chmod 700 {name}",
-                super::ourselves()
-            ),
-        ),
+        Err(_) => {
+            let folder = case.folder();
+            let made = match folder.exists() {
+                true => String::new(),
+                false => format!("mkdir -p -m 700 {} && ", quoted(&folder)),
+            };
+            (
+                format!("{shown} is not there: nobody is told"),
+                format!("{made}{Ourselves} print escalate > {name} && chmod 700 {name}"),
+            )
+        }
         Ok(there) if !there.is_file() => (
             format!("{shown} is no file"),
             format!("mv {name} {name}.old"),
         ),
-        Ok(there) if ![0, rustix::process::geteuid().as_raw()].contains(&there.uid()) => (
+        Ok(there) if ![0, me()].contains(&there.uid()) => (
             format!(
                 "{shown} belongs to user {}, who decides what it does",
                 there.uid()
@@ -96,10 +104,16 @@ fn usable(case: &mut Case, script: &Path, wanted: bool) -> bool {
         ),
         Ok(_) => return true,
     };
-    match wanted {
-        true => case.problem("escalate.sh", sentence, mend),
-        false => case.warning("escalate.sh", sentence, mend),
-    }
+    let light = match wanted {
+        true => Light::Red,
+        false => Light::Yellow,
+    };
+    case.found.say(
+        "escalate.sh",
+        light,
+        format_args!("{sentence}"),
+        format_args!("{mend}"),
+    );
     false
 }
 
@@ -111,46 +125,57 @@ fn is_shipped(script: &Path) -> bool {
 
 /// Where the Telegram plugin keeps its token.
 fn plugin_folder(case: &Case) -> PathBuf {
-    let home = &case.desk.machine.settings.home;
-    let set = case.value("TELEGRAM_STATE_DIR").map(PathBuf::from);
-    set.unwrap_or_else(|| telegram::default_folder(&home.join(".claude")))
+    match case.value(FOLDER) {
+        set if set.is_empty() => telegram::default_folder(&case.home().join(".claude")),
+        set => PathBuf::from(set),
+    }
 }
 
 /// What our script needs.
-fn shipped(case: &mut Case) {
-    let path = case.value("PATH").unwrap_or_default();
+fn shipped(case: &Case) {
+    const NAME: &str = "bot token";
+    let found = case.found;
+    let path = case.value("PATH");
     if on_path("curl", &path, &USUAL_PLACES).is_none() {
-        let sentence = format!(
-            "there is none in {} nor in {}: nothing can be sent",
-            tmux::shown(&path),
-            USUAL_PLACES.join(", ")
+        found.problem(
+            "curl",
+            format_args!(
+                "there is none in {} nor in {}: nothing can be sent",
+                Shown(&path),
+                USUAL_PLACES.join(", ")
+            ),
+            format_args!("{} curl", installer()),
         );
-        case.problem("curl", sentence, tmux::installed_by("curl"));
     }
     let folder = plugin_folder(case);
     let file = folder.join(".env");
-    let name = quoted(&file);
-    if let Some(token) = case.value(TOKEN) {
+    let (name, shown) = (quoted(&file), file.display());
+    let token = case.value(TOKEN);
+    if !token.is_empty() {
         if !looks_like_a_token(&token.to_string_lossy()) {
-            let sentence = format!("{TOKEN} does not look like one (digits, a colon, letters)");
-            let mend = case.unset(TOKEN);
-            case.problem("bot token", sentence, mend);
+            found.problem(
+                NAME,
+                format_args!("{TOKEN} does not look like one (digits, a colon, letters)"),
+                format_args!("{}", case.unset(TOKEN)),
+            );
         }
-        return;
-    }
-    if telegram::token(&folder).is_none() {
-        let sentence = format!(
-            "neither {TOKEN} nor a line of that name in {} is there: nothing can be sent",
-            file.display()
+    } else if telegram::token(&folder).is_none() {
+        found.problem(
+            NAME,
+            format_args!(
+                "neither {TOKEN} nor a line of that name in {shown} is there: nothing can be sent"
+            ),
+            format_args!(
+                "mkdir -p {} && read -rs T && (umask 077; printf '{TOKEN}=%s\\n' \"$T\" >> {name})",
+                quoted(&folder)
+            ),
         );
-        let mend = format!(
-            "mkdir -p {} && read -rs T && (umask 077; printf '{TOKEN}=%s\\n' \"$T\" >> {name})",
-            quoted(&folder)
-        );
-        case.problem("bot token", sentence, mend);
     } else if fs::metadata(&file).is_ok_and(|there| there.mode() & 0o077 != 0) {
-        let sentence = format!("others may read the bot's token in {}", file.display());
-        case.warning("bot token", sentence, format!("chmod 600 {name}"));
+        found.warning(
+            NAME,
+            format_args!("others may read the bot's token in {shown}"),
+            format_args!("chmod 600 {name}"),
+        );
     }
 }
 
@@ -174,21 +199,23 @@ fn allowed(folder: &Path) -> Option<String> {
 
 /// Sends a message, and says how that went.
 fn test_message(case: &mut Case, script: &Path, possible: bool) {
-    let name = "test message";
-    let again = format!("{} doctor --send-test", super::ourselves());
+    const NAME: &str = "test message";
+    let found = case.found;
+    let failed = |why: Arguments| {
+        found.problem(NAME, why, format_args!("{Ourselves} doctor --send-test"));
+    };
     if !possible {
-        return case.problem(name, "not sent: see above", again);
+        return failed(format_args!("not sent: see above"));
     }
     // As the running watchdog would give them to it.
-    let text = |name: &str| {
-        let value = case.value(name).and_then(|value| value.into_string().ok());
-        value.map(|value| (name.to_owned(), value))
-    };
-    let env: Vec<(String, String)> = [CHAT, TOKEN, "TELEGRAM_STATE_DIR", "TELEGRAM_API_BASE"]
-        .into_iter()
-        .filter_map(text)
-        .collect();
-    let env: Vec<(&str, &str)> = env.iter().map(|(n, v)| (n.as_str(), v.as_str())).collect();
+    let names = [CHAT, TOKEN, FOLDER, "TELEGRAM_API_BASE"];
+    let values = names.map(|name| case.value(name).into_string().unwrap_or_default());
+    let mut extra_env: Vec<(&str, &str)> = Vec::new();
+    for (at, value) in values.iter().enumerate() {
+        if !value.is_empty() {
+            extra_env.push((names[at], value));
+        }
+    }
     let call = Call {
         program: script,
         args: &[
@@ -197,57 +224,33 @@ fn test_message(case: &mut Case, script: &Path, possible: bool) {
         ],
         deadline: DEADLINE,
         most: 64 << 10,
-        extra_env: &env,
+        extra_env: &extra_env,
         keep_token: true,
     };
-    let pulse = &mut case.desk.machine.pulse;
-    let end = exec::run(&call, &mut |longest| pulse.rest(longest));
-    let (code, stderr) = match end {
-        End::Exited { code, stderr, .. } => (code, stderr),
-        End::Late => {
-            let sentence = format!(
-                "not sent: the script did not end within {} s",
-                DEADLINE.as_secs()
-            );
-            return case.problem(name, sentence, again);
-        }
-        End::NoProgram(why) | End::NoProcess(why) => {
-            return case.problem(name, format!("not sent: {why}"), again);
-        }
+    let (code, stderr) = match case.run(&call) {
+        Ok((code, _, stderr)) => (code, stderr),
+        Err(why) => return failed(format_args!("not sent: {why}")),
+    };
+    let what = match code {
+        0 => return found.ok(NAME, format_args!("sent: look whether it has arrived")),
+        -1 => return failed(format_args!("not sent: the script was ended by a signal")),
+        TRY_AGAIN => "the watchdog would try again",
+        78 => "it is not set up",
+        _ => "it would not be tried again",
     };
     let complaint = complaint(&stderr);
-    match code {
-        Some(0) => case.ok(name, "sent: look whether it has arrived"),
-        Some(TRY_AGAIN) => {
-            let sentence =
-                format!("not sent now (exit 75, the watchdog would try again): {complaint}");
-            case.problem(name, sentence, again);
-        }
-        Some(code) => {
-            let what = if code == 78 {
-                "it is not set up"
-            } else {
-                "it would not be tried again"
-            };
-            case.problem(
-                name,
-                format!("not sent (exit {code}, {what}): {complaint}"),
-                again,
-            );
-        }
-        None => case.problem(name, "not sent: the script was ended by a signal", again),
-    }
+    failed(format_args!("not sent (exit {code}, {what}): {complaint}"));
 }
 
 /// The script's last words, without what may be a secret.
-fn complaint(stderr: &[u8]) -> String {
-    let text = String::from_utf8_lossy(stderr);
-    let last = text.lines().rev().find(|line| !line.trim().is_empty());
-    let last: String = last
-        .unwrap_or("it said nothing")
-        .chars()
-        .take(COMPLAINT)
-        .collect();
+fn complaint(text: &str) -> String {
+    let mut last = "it said nothing";
+    for line in text.lines() {
+        if !line.trim().is_empty() {
+            last = line;
+        }
+    }
+    let last: String = last.chars().take(COMPLAINT).collect();
     match holds_a_token(&last) {
         true => "what it said is not shown, since it may hold the token".to_owned(),
         false => last,
@@ -292,12 +295,12 @@ mod tests {
             format!("curl: https://api.telegram.org/bot123456789:{secret}/sendMessage"),
             format!("x 123456789%3A{secret}"),
         ] {
-            assert!(!complaint(line.as_bytes()).contains(secret), "{line}");
+            assert!(!complaint(&line).contains(secret), "{line}");
         }
-        let said = complaint(b"first\nescalate.sh: curl failed with code 6\n\n");
+        let said = complaint("first\nescalate.sh: curl failed with code 6\n\n");
         assert_eq!(said, "escalate.sh: curl failed with code 6");
-        assert_eq!(complaint(b""), "it said nothing");
-        assert_eq!(complaint("ä:ö".as_bytes()), "ä:ö");
+        assert_eq!(complaint(""), "it said nothing");
+        assert_eq!(complaint("ä:ö"), "ä:ö");
     }
 
     #[test]

@@ -2,10 +2,10 @@
 //!
 //! This file does not know what a flag leads to.
 
-use super::{Case, ourselves, quoted};
+use super::case::Case;
+use super::shell::{Ourselves, quoted};
 use crate::clock::{Time, spoken};
 use crate::host::flags::{AUTORESTART, CLEAR, HOLD, names};
-use crate::host::logs::escape;
 use crate::model::SessionId;
 
 /// The folders with one file per session; the last is the ladder's.
@@ -26,40 +26,46 @@ fn until(end: Option<Time>, now: Time) -> String {
     }
 }
 
-fn in_force(case: &mut Case) {
-    let flags = case.desk.watch.flags.clone();
+fn in_force(case: &Case) {
+    let found = case.found;
+    let flags = &case.desk.watch.flags;
     let now = case.desk.now;
-    if let Some(why) = flags.trouble {
-        let folder = case.folder().join(HOLD);
-        let sentence = format!("nothing is done, since anybody may be held: {why}");
-        case.problem("hold", sentence, format!("chmod 700 {}", quoted(folder)));
-    } else if let Some(pause) = flags.pause {
-        let sentence = format!(
-            "restart, pollers and patrol are switched off on purpose: paused for {}, {}",
-            spoken(now.since(pause.since)),
-            until(pause.until, now)
+    if let Some(why) = &flags.trouble {
+        found.problem(
+            HOLD,
+            format_args!("nothing is done, since anybody may be held: {why}"),
+            format_args!("chmod 700 {}", quoted(&case.folder().join(HOLD))),
         );
-        case.warning("pause", sentence, format!("{} pause off", ourselves()));
+    } else if let Some(pause) = &flags.pause {
+        found.warning(
+            "pause",
+            format_args!(
+                "restart, pollers and patrol are switched off on purpose: paused for {}, {}",
+                spoken(now.since(pause.since)),
+                until(pause.until, now)
+            ),
+            format_args!("{Ourselves} pause off"),
+        );
     }
-    let held: Vec<String> = flags
-        .hold
-        .iter()
-        .filter_map(|(id, end)| {
-            let title = &case.desk.watch.row(id)?.title;
-            Some(format!("{} {}", escape(title), until(*end, now)))
-        })
-        .collect();
+    let mut held = Vec::new();
+    for (id, end) in &flags.hold {
+        if let Some(row) = case.desk.watch.row(id) {
+            held.push(format!("{} {}", row.title, until(*end, now)));
+        }
+    }
     if !held.is_empty() {
-        let sentence = format!("{} left alone on purpose: {}", held.len(), held.join("; "));
-        case.ok("hold", sentence);
+        let (count, held) = (held.len(), held.join("; "));
+        found.ok(HOLD, format_args!("{count} left alone on purpose: {held}"));
     }
 }
 
 /// Flags that name no session.
-fn strays(case: &mut Case) {
+fn strays(case: &Case) {
+    const NAME: &str = "flags";
+    let found = case.found;
     let complete = case.desk.unlisted.is_empty() && case.desk.remarks.is_empty();
-    let mut found = 0;
-    let mut count = 0;
+    let before = found.count();
+    let (mut count, mut strays) = (0, 0);
     for flag in FOLDERS {
         let folder = case.folder().join(flag);
         let names = match names(&folder) {
@@ -67,67 +73,58 @@ fn strays(case: &mut Case) {
             // The hold folder is named above.
             Err(_) if flag == HOLD => continue,
             Err(error) => {
-                found += 1;
-                let sentence = format!("{}: {error}", folder.display());
-                case.problem("flags", sentence, format!("chmod 700 {}", quoted(folder)));
+                found.problem(
+                    NAME,
+                    format_args!("{}: {error}", folder.display()),
+                    format_args!("chmod 700 {}", quoted(&folder)),
+                );
                 continue;
             }
         };
         count += names.len();
         for name in names {
             let id = SessionId::parse(&name);
-            let known = id
-                .as_ref()
-                .is_some_and(|id| case.desk.watch.row(id).is_some());
-            if known || (id.is_some() && !complete) {
+            let row = id.as_ref().and_then(|id| case.desk.watch.row(id));
+            if row.is_some() || (id.is_some() && !complete) {
                 continue;
             }
-            found += 1;
-            if found > NAMED {
-                continue;
+            strays += 1;
+            if strays <= NAMED {
+                stray(case, flag, &name, id.is_some());
             }
-            let (why, mend) = stray(case, flag, &name);
-            case.warning("flags", format!("{flag}/{} {why}", escape(&name)), mend);
         }
     }
-    if found > NAMED {
-        let sentence = format!("{} more that name no session", found - NAMED);
-        let folder = quoted(case.folder());
-        case.warning(
-            "flags",
-            sentence,
-            format!("cd {folder} && ls {}", FOLDERS.join(" ")),
+    if strays > NAMED {
+        let all = FOLDERS.join(" ");
+        found.warning(
+            NAME,
+            format_args!("{} more that name no session", strays - NAMED),
+            format_args!("cd {} && ls {all}", quoted(&case.folder())),
         );
-    } else if found == 0 {
-        let sentence = match count {
-            0 => "none".to_owned(),
-            n => format!("{n}, each of a listed session"),
-        };
-        case.ok("flags", sentence);
+    } else if found.count() == before {
+        found.ok(NAME, format_args!("{count}, each of a listed session"));
     }
 }
 
 /// Why a flag means nobody, and what to do about it.
-fn stray(case: &Case, flag: &str, name: &str) -> (&'static str, String) {
-    let path = quoted(case.folder().join(flag).join(name));
-    let rows = case.desk.watch.all_rows();
-    let mut titled = rows.filter(|row| row.title == name);
-    let word = match flag {
-        AUTORESTART => "watch",
-        other => other,
+fn stray(case: &Case, flag: &str, name: &str, is_id: bool) {
+    let path = case.folder().join(flag).join(name);
+    let mut titled = case.desk.watch.all_rows().filter(|row| row.title == name);
+    let mut put = String::new();
+    let mut why = match is_id {
+        true => "names a session that no watched profile lists",
+        false => "is no session's id, and counts for nobody",
     };
-    match (SessionId::parse(name), titled.next(), titled.next()) {
-        (_, Some(row), None) if flag != "autostop" => (
-            "names a session by its title, and counts for nobody",
-            format!("{} {word} {} && rm {path}", ourselves(), row.id),
-        ),
-        (None, _, _) => (
-            "is no session's id, and counts for nobody",
-            format!("rm {path}"),
-        ),
-        (Some(_), _, _) => (
-            "names a session that no watched profile lists",
-            format!("rm {path}"),
-        ),
+    if let (Some(row), None) = (titled.next(), titled.next())
+        && flag != "autostop"
+    {
+        why = "names a session by its title, and counts for nobody";
+        let word = if flag == AUTORESTART { "watch" } else { flag };
+        put = format!("{Ourselves} {word} {} && ", row.id);
     }
+    case.found.warning(
+        "flags",
+        format_args!("{flag}/{name} {why}"),
+        format_args!("{put}rm {}", quoted(&path)),
+    );
 }

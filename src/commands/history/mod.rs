@@ -25,7 +25,7 @@ use crate::host::lock::{Mode, read_holder};
 use crate::host::logs::escape;
 use lines::{Entry, Lines};
 use names::Names;
-use runs::{Runs, Sign};
+use runs::{LEAST, Runs, Sign};
 use story::{Item, Summary, Teller};
 
 mod lines;
@@ -254,7 +254,8 @@ impl History {
             });
         }
         let away = self.runs.away(self.from);
-        if away > Duration::ZERO {
+        // A restart of the watchdog is no time without one.
+        if away >= LEAST {
             parts.push(format!("the watchdog did not run for {}", spoken(away)));
         }
         let whose = match &self.session {

@@ -14,9 +14,10 @@ use crate::commands::paper::Light;
 
 /// So long it may be away when it is restarted.
 const RESTARTED: Duration = Duration::from_secs(120);
-/// Polls without a sign of life that are too many (DESIGN 2.1), and the least.
+/// Polls without a sign of life that are too many (DESIGN 2.1).
 const POLLS: u32 = 3;
-const LEAST: Duration = Duration::from_secs(60);
+/// Shorter times without one are not worth a word.
+pub const LEAST: Duration = Duration::from_secs(60);
 
 /// The last sign of life.
 #[derive(Clone, Copy, Debug)]

@@ -3,55 +3,41 @@
 //! Cron expands nothing in its settings, gives a short PATH, and takes HOME from
 //! the user database (crontab(5)). This file does not know what else starts it.
 
+use std::ffi::OsStr;
 use std::path::Path;
 
-use super::super::around::{Around, Seen, ask, program, quoted};
-use super::super::{Check, ok, problem, warning};
-use crate::commands::desk::Desk;
-use crate::host::logs::escape;
+use super::super::Found;
+use super::super::case::Case;
+use super::super::environ::Environ;
+use super::super::settings::{me, passwd};
+use super::super::shell::{Ourselves, quoted};
+use crate::cli::COMMANDS;
 use crate::machine::bin::is_program;
 
 const NAME: &str = "cron";
 /// What cron gives where the crontab sets no PATH.
 const PATH: &str = "/usr/bin:/bin";
-/// Words behind the watchdog's name with which it does not watch.
-const ASKS: [&str; 12] = [
-    "status",
-    "doctor",
-    "history",
-    "explain",
-    "clear",
-    "watch",
-    "hold",
-    "pause",
-    "print",
-    "--help",
-    "--version",
-    "--dry-run",
-];
-
 /// A line that starts a watchdog.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Job {
+struct Job {
     /// The command.
-    pub command: String,
+    command: String,
     /// At each start of the machine, not by the clock.
-    pub reboot: bool,
+    reboot: bool,
     /// The variables that count for it.
-    pub seen: Seen,
+    environ: Environ,
 }
 
 /// The lines of a crontab that start a watchdog, ours or the Python one.
-pub fn jobs(text: &str) -> Vec<Job> {
-    let mut seen = Seen::default();
-    seen.set("PATH", PATH);
+fn jobs(text: &str) -> Vec<Job> {
+    let mut environ = Environ::default();
+    environ.set("PATH", OsStr::new(PATH));
     let mut jobs = Vec::new();
     for line in text.lines().map(str::trim) {
         if line.is_empty() || line.starts_with('#') {
             continue;
         }
         if let Some((name, value)) = assignment(line) {
-            seen.set(name, value);
+            environ.set(name, OsStr::new(value));
             continue;
         }
         let reboot = line.starts_with("@reboot");
@@ -65,7 +51,7 @@ pub fn jobs(text: &str) -> Vec<Job> {
             jobs.push(Job {
                 command: command.to_owned(),
                 reboot,
-                seen: seen.clone(),
+                environ: environ.clone(),
             });
         }
     }
@@ -84,132 +70,117 @@ fn assignment(line: &str) -> Option<(&str, &str)> {
 /// Whether a command watches: it names the watchdog, and nothing that it is
 /// only asked.
 fn watches(command: &str) -> bool {
-    let python = command.contains("watchdog.py");
-    let rest = command
-        .split_once("agent-deck-watchdog")
-        .map(|(_, rest)| rest);
-    let word = rest.and_then(|rest| rest.split(['"', '\'', ' ']).find(|word| !word.is_empty()));
-    python || (rest.is_some() && !word.is_some_and(|word| ASKS.contains(&word)))
+    let Some((_, rest)) = command.split_once("agent-deck-watchdog") else {
+        return command.contains("watchdog.py");
+    };
+    let mut words = rest.split(['"', '\'', ' ']).filter(|word| !word.is_empty());
+    let word = words.next().unwrap_or_default();
+    let asked = COMMANDS[1..].iter().any(|asked| asked.name == word);
+    !asked && !["--help", "--version", "--dry-run"].contains(&word)
 }
 
 /// A command that adds a line for the watchdog.
-pub fn install(home: &Path, path: &str) -> String {
-    format!(
-        "{{ crontab -l; echo HOME={}; echo PATH={}; echo '* * * * * '{}' --once'; }} | crontab -",
-        quoted(&home.to_string_lossy()),
-        quoted(path),
-        program(home).replace("~/", "'\"$HOME\"/'"),
-    )
+pub fn install() -> String {
+    format!("{{ crontab -l; {Ourselves} print cron; }} | crontab -")
 }
 
 /// A command that sets a variable for all lines.
-fn variable_set(name: &str, value: &str) -> String {
-    let line = quoted(&format!("{name}={value}"));
+fn variable_set(name: &str, value: &OsStr) -> String {
+    let line = format!("{name}={}", value.display());
+    let line = quoted(&line);
     format!("{{ echo {line}; crontab -l | sed '/^{name} *=/d'; }} | crontab -")
 }
 
 /// The checks of cron's lines. False: none starts the watchdog.
-pub fn checks(desk: &mut Desk, around: &Around, found: &mut Vec<Check>) -> bool {
-    let text = match ask(desk, "crontab", &["-l"], &[]) {
+pub fn checks(case: &mut Case) -> bool {
+    let text = match case.ask("crontab", &["-l"], &[]) {
         Ok((0, text)) => text,
         // There is no crontab, or no cron.
         Ok(_) | Err(_) => return false,
     };
+    let found = case.found;
     let jobs = jobs(&text);
-    let home = desk.machine.settings.home.clone();
+    // What cron gives.
+    let (_, standard) = passwd(me()).unwrap_or_default();
     for job in &jobs {
-        let before = found.len();
-        judge(job, &home, passwd_home().as_deref(), found);
-        let mut seen = job.seen.clone();
-        if seen.get("HOME").is_empty() {
-            seen.set("HOME", &home.to_string_lossy());
+        let before = found.count();
+        judge(job, case.home(), &standard, found);
+        let mut environ = job.environ.clone();
+        if environ.get("HOME").is_empty() {
+            environ.set("HOME", case.home().as_os_str());
         }
         // One that makes its own environment.
         let own = ["PATH=", ". ", "source ", "-l"];
         if !own.iter().any(|word| job.command.contains(word)) {
-            super::fits(NAME, "cron", &seen, &home, around, &variable_set, found);
+            super::fits(case, NAME, "cron", &environ, &variable_set);
         }
-        if found.len() == before {
-            let when = if job.reboot {
-                "at each reboot"
-            } else {
-                "by the clock"
+        if found.count() == before {
+            let when = match job.reboot {
+                true => "at each reboot",
+                false => "by the clock",
             };
-            found.push(ok(
-                NAME,
-                format!("starts it {when}: {}", escape(&job.command)),
-            ));
+            let command = &job.command;
+            found.ok(NAME, format_args!("starts it {when}: {command}"));
         }
     }
     !jobs.is_empty()
 }
 
-/// The home that the user database names, which is what cron gives.
-fn passwd_home() -> Option<String> {
-    let user = rustix::process::geteuid().as_raw().to_string();
-    let passwd = std::fs::read_to_string("/etc/passwd").ok()?;
-    let line = passwd
-        .lines()
-        .find(|line| line.split(':').nth(2) == Some(&user))?;
-    line.split(':').nth(5).map(str::to_owned)
-}
-
 /// What of a line cannot stay so. `standard`: the home that cron gives.
-fn judge(job: &Job, home: &Path, standard: Option<&str>, found: &mut Vec<Check>) {
-    let shown = escape(&job.command);
-    if job.command.contains("watchdog.py") {
-        found.push(problem(
+fn judge(job: &Job, home: &Path, standard: &str, found: &Found) {
+    let shown = &job.command;
+    if shown.contains("watchdog.py") {
+        return found.problem(
             NAME,
-            format!("a line starts the Python watchdog ({shown}); two must not watch one deck"),
-            "crontab -l | grep -v watchdog.py | crontab -",
-        ));
-        return;
+            format_args!(
+                "a line starts the Python watchdog ({shown}); two must not watch one deck"
+            ),
+            format_args!("crontab -l | grep -v watchdog.py | crontab -"),
+        );
     }
-    if !job.reboot && !job.command.contains("--once") {
-        found.push(problem(
+    if !job.reboot && !shown.contains("--once") {
+        found.problem(
             NAME,
-            format!("a line without --once starts a daemon each time: {shown}"),
-            "crontab -l | sed 's/\\(agent-deck-watchdog\"\\{0,1\\}\\) *$/\\1 --once/' | crontab -",
-        ));
+            format_args!("a line without --once starts a daemon each time: {shown}"),
+            format_args!(
+                "crontab -l | sed 's/\\(agent-deck-watchdog\"\\{{0,1\\}}\\) *$/\\1 --once/' | \
+                 crontab -"
+            ),
+        );
     }
-    let set = job.seen.get("HOME");
-    let given = if set.is_empty() {
-        standard.unwrap_or("")
-    } else {
-        set
+    let set = job.environ.get("HOME");
+    let (from, given) = match set.is_empty() {
+        true => ("cron gives", OsStr::new(standard)),
+        false => ("the crontab sets", set),
     };
     if !given.is_empty() && Path::new(given) != home {
-        let from = if set.is_empty() {
-            "cron gives"
-        } else {
-            "the crontab sets"
-        };
-        found.push(problem(
+        found.problem(
             NAME,
-            format!(
+            format_args!(
                 "{from} HOME={}, and agent-deck's files are in {}",
-                escape(given),
+                given.display(),
                 home.display()
             ),
-            variable_set("HOME", &home.to_string_lossy()),
-        ));
+            format_args!("{}", variable_set("HOME", home.as_os_str())),
+        );
     }
-    let path = job.seen.get("PATH");
+    let path = job.environ.get("PATH").to_string_lossy();
     if path.split(':').any(|folder| folder.starts_with(['$', '~'])) {
-        found.push(warning(
+        let right = path.replace("$HOME", &home.to_string_lossy());
+        found.warning(
             NAME,
-            format!("cron expands nothing in PATH={}", escape(path)),
-            variable_set("PATH", &path.replace("$HOME", &home.to_string_lossy())),
-        ));
+            format_args!("cron expands nothing in PATH={path}"),
+            format_args!("{}", variable_set("PATH", right.as_ref())),
+        );
     }
-    if let Some(named) = named(&job.command, home)
+    if let Some(named) = named(shown, home)
         && !is_program(Path::new(&named))
     {
-        found.push(problem(
+        found.problem(
             NAME,
-            format!("{} is not there or not executable", escape(&named)),
-            format!("crontab -e  # this one is {}", program(home)),
-        ));
+            format_args!("{named} is not there or not executable"),
+            format_args!("crontab -e  # this one is {Ourselves}"),
+        );
     }
 }
 
@@ -236,11 +207,11 @@ mod tests {
 
     /// What is said of a crontab, but for the binary that is not there.
     fn said(text: &str, standard: &str) -> Vec<String> {
-        let mut found = Vec::new();
+        let found = Found::default();
         for job in jobs(text) {
-            judge(&job, Path::new("/home/you"), Some(standard), &mut found);
+            judge(&job, Path::new("/home/you"), standard, &found);
         }
-        let sentences = found.into_iter().map(|check| check.sentence);
+        let sentences = found.0.into_inner().into_iter().map(|check| check.sentence);
         sentences
             .filter(|text| !text.contains("is not there"))
             .collect()
@@ -250,9 +221,9 @@ mod tests {
     fn the_example_is_as_it_should_be() {
         let jobs = jobs(OURS);
         assert_eq!(jobs.len(), 1);
-        assert_eq!(jobs[0].seen.get("HOME"), "/home/you");
+        assert_eq!(jobs[0].environ.get("HOME"), "/home/you");
         assert_eq!(
-            jobs[0].seen.get("PATH"),
+            jobs[0].environ.get("PATH"),
             "/home/you/.local/bin:/usr/local/bin:/usr/bin:/bin"
         );
         assert_eq!(said(OURS, "/root"), [""; 0]);

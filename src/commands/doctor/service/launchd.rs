@@ -3,9 +3,13 @@
 //! The text of the plist is judged as text. This file does not know what launchd
 //! makes of other keys.
 
-use super::super::around::{Around, ask, typed};
-use super::super::{Check, ok, problem, warning};
-use crate::commands::desk::Desk;
+use std::fmt::Arguments;
+
+use super::super::Found;
+use super::super::case::Case;
+use super::super::settings::me;
+use super::super::shell::{Ourselves, Typed};
+use crate::commands::paper::Light;
 use crate::deck::telegram::read;
 
 const NAME: &str = "launchd";
@@ -13,74 +17,82 @@ const NAME: &str = "launchd";
 const PLIST: &str = "Library/LaunchAgents/com.agentdeck.watchdog.plist";
 
 /// Commands that install it and start it.
-pub fn install(exe: &str) -> String {
-    format!("{exe} print launchd >~/{PLIST} && launchctl bootstrap gui/$(id -u) ~/{PLIST}")
+pub fn install() -> String {
+    format!("{Ourselves} print launchd >~/{PLIST} && launchctl bootstrap gui/$(id -u) ~/{PLIST}")
 }
 
 /// The checks of the plist. False: there is none.
-pub fn checks(desk: &mut Desk, around: &Around, found: &mut Vec<Check>) -> bool {
-    let home = desk.machine.settings.home.clone();
+pub fn checks(case: &mut Case) -> bool {
+    let found = case.found;
+    let home = case.home().to_owned();
     let file = home.join(PLIST);
-    let exe = super::program(&home);
+    let install = install();
     let text = match read(&file) {
         Ok(Some(text)) => text,
         Ok(None) => return false,
         Err(why) => {
-            found.push(problem(NAME, why, install(&exe)));
+            found.problem(NAME, format_args!("{why}"), format_args!("{install}"));
             return true;
         }
     };
-    let before = found.len();
-    judge(&text, &install(&exe), found);
+    let before = found.count();
+    judge(&text, &install, found);
     if let Some(path) = path(&text, &home.to_string_lossy()) {
-        let mut seen = around.ours.clone();
-        seen.set("PATH", &path);
-        let set = |_: &str, _: &str| install(&exe);
-        super::fits(NAME, "the plist", &seen, &home, around, &set, found);
+        let mut environ = case.ours.clone();
+        environ.set("PATH", path.as_ref());
+        super::fits(case, NAME, "the plist", &environ, &|_, _| install.clone());
     }
-    let user = rustix::process::geteuid().as_raw();
+    let user = me();
     let target = format!("gui/{user}/com.agentdeck.watchdog");
-    if let Ok((code, _)) = ask(desk, "launchctl", &["print", &target], &[])
-        && code != 0
-    {
-        let mend = format!("launchctl bootstrap gui/{user} ~/{PLIST}");
-        found.push(warning(NAME, "the plist is there and not loaded", mend));
+    if let Ok((1.., _)) = case.ask("launchctl", &["print", &target], &[]) {
+        found.warning(
+            NAME,
+            format_args!("the plist is there and not loaded"),
+            format_args!("launchctl bootstrap gui/{user} ~/{PLIST}"),
+        );
     }
-    if found.len() == before {
-        let sentence = format!("{} is as it should be", typed(&file, &home));
-        found.push(ok(NAME, sentence));
+    if found.count() == before {
+        let (path, home) = (&*file, &*home);
+        let file = Typed { path, home };
+        found.ok(NAME, format_args!("{file} is as it should be"));
     }
     true
 }
 
 /// What of a plist cannot stay so.
-fn judge(text: &str, mend: &str, found: &mut Vec<Check>) {
+fn judge(text: &str, mend: &str, found: &Found) {
+    let say = |light, sentence: Arguments| {
+        found.say(NAME, light, sentence, format_args!("{mend}"));
+    };
     if text.contains("watchdog.py") {
-        let sentence = "it starts the Python watchdog; two must not watch one deck";
-        found.push(problem(NAME, sentence, mend));
-        return;
+        return say(
+            Light::Red,
+            format_args!("it starts the Python watchdog; two must not watch one deck"),
+        );
     }
     if !text.contains("agent-deck-watchdog") {
-        found.push(problem(NAME, "its plist starts no watchdog", mend));
+        say(Light::Red, format_args!("its plist starts no watchdog"));
     }
     if !is_true(text, "AbandonProcessGroup") {
-        let sentence = "without AbandonProcessGroup a tmux server that a restart started ends with \
-                        the watchdog, and all agents in it";
-        found.push(problem(NAME, sentence, mend));
+        say(
+            Light::Red,
+            format_args!(
+                "without AbandonProcessGroup a tmux server that a restart started ends with the \
+                 watchdog, and all agents in it"
+            ),
+        );
     }
     if !text.contains("<key>KeepAlive</key>") {
-        found.push(warning(
-            NAME,
-            "without KeepAlive nobody starts it after a crash",
-            mend,
-        ));
+        say(
+            Light::Yellow,
+            format_args!("without KeepAlive nobody starts it after a crash"),
+        );
     }
     if !is_true(text, "RunAtLoad") {
-        found.push(warning(
-            NAME,
-            "without RunAtLoad nobody starts it at login",
-            mend,
-        ));
+        say(
+            Light::Yellow,
+            format_args!("without RunAtLoad nobody starts it at login"),
+        );
     }
 }
 
@@ -93,14 +105,13 @@ fn is_true(text: &str, key: &str) -> bool {
 
 /// The PATH that a shell in it, or its variables, set.
 fn path(text: &str, home: &str) -> Option<String> {
-    let set = text
-        .split_once("PATH=")
-        .map(|(_, rest)| rest.trim_start_matches(['"', '\'']));
-    let key = || {
-        let (_, rest) = text.split_once("<key>PATH</key>")?;
-        rest.trim_start().strip_prefix("<string>")
+    let rest = match text.split_once("PATH=") {
+        Some((_, rest)) => rest.trim_start_matches(['"', '\'']),
+        None => {
+            let (_, rest) = text.split_once("<key>PATH</key>")?;
+            rest.trim_start().strip_prefix("<string>")?
+        }
     };
-    let rest = set.or_else(key)?;
     let end = rest.find(['"', '\'', ';', '<', ' ']).unwrap_or(rest.len());
     Some(rest[..end].replace("$HOME", home))
 }
@@ -112,9 +123,14 @@ mod tests {
     const OURS: &str = include_str!("../../../../contrib/com.agentdeck.watchdog.plist");
 
     fn said(text: &str) -> Vec<String> {
-        let mut found = Vec::new();
-        judge(text, "mend", &mut found);
-        found.into_iter().map(|check| check.sentence).collect()
+        let found = Found::default();
+        judge(text, "mend", &found);
+        found
+            .0
+            .into_inner()
+            .into_iter()
+            .map(|check| check.sentence)
+            .collect()
     }
 
     #[test]

@@ -3,17 +3,20 @@
 //! Names and rules are those of systemd.unit(5), systemd.service(5),
 //! systemd.exec(5). This file does not know where the text was found.
 
+use std::ffi::OsStr;
+use std::fmt::{Arguments, Display, Formatter};
 use std::time::Duration;
 
-use super::super::around::{Seen, list};
-use super::super::{Check, ok, problem, warning};
+use super::super::Found;
+use super::super::environ::Environ;
+use super::super::settings::pairs;
 use crate::clock::parse_span;
-use crate::host::logs::escape;
+use crate::commands::paper::Light;
 
 /// Name of the line that tells about the unit.
 pub const NAME: &str = "unit";
 /// Name of the line that tells what systemd says of it.
-const STATE: &str = "unit state";
+pub const STATE: &str = "unit state";
 
 /// What the files of a unit say, the later ones above the earlier ones.
 #[derive(Debug, Default)]
@@ -21,59 +24,53 @@ pub struct Unit {
     lines: Vec<(String, String)>,
 }
 
+/// Has what changed take effect.
+pub const RESTART: &str = "systemctl --user restart agent-deck-watchdog";
+
 /// Settings of the service that agents could not bear, since those that a
-/// restart starts inherit them; whether nothing works then; the value that is
-/// none; what they do.
-const FENCES: [(&str, bool, &str, &str); 8] = [
+/// restart starts inherit them; how bad that is; the value that is none; what
+/// they do.
+const FENCES: [(&str, Light, &str, &str); 8] = [
     (
         "PrivateTmp",
-        true,
+        Light::Red,
         "no",
         "hides the socket of tmux, so that every session looks dead",
     ),
     (
         "ProtectHome",
-        true,
+        Light::Red,
         "no",
         "hides or locks agent-deck's files",
     ),
-    (
-        "DynamicUser",
-        true,
-        "no",
-        "is another user, who sees no session",
-    ),
-    (
-        "PrivateUsers",
-        true,
-        "no",
-        "is another user, who sees no session",
-    ),
+    ("DynamicUser", Light::Red, "no", OTHER_USER),
+    ("PrivateUsers", Light::Red, "no", OTHER_USER),
     (
         "NoNewPrivileges",
-        false,
+        Light::Yellow,
         "no",
         "takes sudo from agents that a restart starts",
     ),
     (
         "MemoryDenyWriteExecute",
-        false,
+        Light::Yellow,
         "no",
         "stops node in agents that a restart starts",
     ),
     (
         "MemoryMax",
-        false,
+        Light::Yellow,
         "infinity",
         "counts the agents that a restart starts",
     ),
     (
         "RuntimeMaxSec",
-        false,
+        Light::Yellow,
         "infinity",
         "ends the watchdog after that time",
     ),
 ];
+const OTHER_USER: &str = "is another user, who sees no session";
 
 impl Unit {
     /// Takes what one more file says.
@@ -121,6 +118,14 @@ impl Unit {
         found.map_or("", |(_, value)| value)
     }
 
+    /// The same, with what counts without it.
+    fn or<'a>(&'a self, key: &str, standard: &'a str) -> &'a str {
+        match self.get(key) {
+            "" => standard,
+            value => value,
+        }
+    }
+
     /// The command that it starts, as words.
     pub fn command(&self, home: &str) -> Vec<String> {
         let mut command = words(&specified(self.get("ExecStart"), home));
@@ -134,21 +139,20 @@ impl Unit {
 
     /// The files with variables: path, and whether it must be there.
     pub fn env_files(&self, home: &str) -> Vec<(String, bool)> {
-        let files = self.all("EnvironmentFile").into_iter();
+        let mut files = Vec::new();
+        for file in self.all("EnvironmentFile") {
+            let path = file.trim_start_matches('-');
+            files.push((specified(path, home), path == file));
+        }
         files
-            .map(|file| {
-                let path = file.trim_start_matches('-');
-                (specified(path, home), path == file)
-            })
-            .collect()
     }
 
     /// The variables that its lines set, into what is there already.
-    pub fn environment(&self, home: &str, seen: &mut Seen) {
+    pub fn environment(&self, home: &str, environ: &mut Environ) {
         for line in self.all("Environment") {
             for word in words(&specified(line, home)) {
                 if let Some((name, value)) = word.split_once('=') {
-                    seen.set(name, value);
+                    environ.set(name, OsStr::new(value));
                 }
             }
         }
@@ -156,12 +160,9 @@ impl Unit {
 }
 
 /// The variables of an environment file, into what is there already.
-pub fn env_file(text: &str, seen: &mut Seen) {
-    for line in text.lines().map(str::trim) {
-        if let Some((name, value)) = line.split_once('=') {
-            let value = value.trim().trim_matches(['"', '\'']);
-            seen.set(name.trim(), value);
-        }
+pub fn env_file(text: &str, environ: &mut Environ) {
+    for (name, value) in pairs(text) {
+        environ.set(&name, OsStr::new(&value));
     }
 }
 
@@ -198,108 +199,107 @@ fn words(text: &str) -> Vec<String> {
     words
 }
 
-/// A command that sets one line of the unit, whatever its files say.
-pub fn line_set(section: &str, name: &str, line: &str) -> String {
-    format!(
-        "d=~/.config/systemd/user/agent-deck-watchdog.service.d; mkdir -p $d && {{ echo \
-         '[{section}]'; echo '{line}'; }} >$d/zz-{name}.conf && systemctl --user daemon-reload"
-    )
-}
+/// A command that sets one line of the unit, whatever its files say: section,
+/// name, line.
+pub struct Line<'a>(pub &'a str, pub &'a str, pub &'a str);
 
-fn service(name: &str, value: &str) -> String {
-    line_set("Service", name, &format!("{name}={value}"))
+impl Display for Line<'_> {
+    fn fmt(&self, out: &mut Formatter) -> std::fmt::Result {
+        let Line(section, name, line) = self;
+        write!(
+            out,
+            "d=~/.config/systemd/user/agent-deck-watchdog.service.d; mkdir -p $d && {{ echo \
+             '[{section}]'; echo '{line}'; }} >$d/zz-{name}.conf && systemctl --user daemon-reload"
+        )
+    }
 }
 
 /// What of a unit cannot stay so. `once`: it starts single runs.
-pub fn judge(unit: &Unit, once: bool) -> Vec<Check> {
-    let mut found = Vec::new();
-    match unit.get("KillMode") {
-        "process" => {}
-        other => {
-            let mode = if other.is_empty() {
-                "control-group"
-            } else {
-                other
-            };
-            found.push(problem(
-                NAME,
-                format!(
-                    "KillMode={} ends a tmux server that a restart started, and all agents in it, \
-                     when the watchdog stops; allowed: process",
-                    escape(mode)
-                ),
-                service("KillMode", "process"),
-            ));
-        }
+pub fn judge(unit: &Unit, once: bool, found: &Found) {
+    let mode = unit.or("KillMode", "control-group");
+    if mode != "process" {
+        say(
+            found,
+            Light::Red,
+            format_args!(
+                "KillMode={mode} ends a tmux server that a restart started, and all agents in it, \
+                 when the watchdog stops; allowed: process"
+            ),
+            "KillMode=process",
+        );
     }
-    for (name, breaks, mend, what) in FENCES {
+    for (name, light, none, what) in FENCES {
         let value = unit.get(name);
         let off = ["infinity", "no", "false", "off", "0", "n", "f", ""];
-        if off.contains(&value.to_ascii_lowercase().as_str()) {
-            continue;
+        if !off.contains(&value.to_ascii_lowercase().as_str()) {
+            let line = format!("{name}={none}");
+            let sentence = format_args!("{name}={value} {what}");
+            say(found, light, sentence, &line);
         }
-        let sentence = format!("{name}={} {what}", escape(value));
-        let mend = service(name, mend);
-        found.push(if breaks {
-            problem(NAME, sentence, mend)
-        } else {
-            warning(NAME, sentence, mend)
-        });
     }
     if !once {
-        starts(unit, &mut found);
+        starts(unit, found);
     }
-    found
+}
+
+/// Says it, with the line that mends it.
+fn say(found: &Found, light: Light, sentence: Arguments, line: &str) {
+    let (name, _) = line.split_once('=').unwrap_or_default();
+    let section = match name.starts_with("Start") {
+        true => "Unit",
+        false => "Service",
+    };
+    let mend = Line(section, name, line);
+    found.say(NAME, light, sentence, format_args!("{mend}"));
 }
 
 /// How it is started, again and again.
-fn starts(unit: &Unit, found: &mut Vec<Check>) {
-    let mut weak = |sentence: String, mend| found.push(warning(NAME, sentence, mend));
-    let set = |value: &str, standard: &str| escape(if value.is_empty() { standard } else { value });
-    let restart = unit.get("Restart");
+fn starts(unit: &Unit, found: &Found) {
+    let weak = |sentence: Arguments, line: &str| say(found, Light::Yellow, sentence, line);
+    let restart = unit.or("Restart", "no");
     if !matches!(restart, "always" | "on-failure") {
         weak(
-            format!(
-                "Restart={}: after a crash nobody starts it again; allowed: always, on-failure",
-                set(restart, "no")
+            format_args!(
+                "Restart={restart}: after a crash nobody starts it again; allowed: always, \
+                 on-failure"
             ),
-            service("Restart", "always"),
+            "Restart=always",
         );
     }
     let prevented = unit.all("RestartPreventExitStatus").join(" ");
-    let missing = |code: &&str| !prevented.split_whitespace().any(|known| known == *code);
-    if ["2", "4"].iter().any(missing) {
+    let has = |code| prevented.split(' ').any(|known| known == code);
+    if !(has("2") && has("4")) {
         weak(
-            format!(
-                "RestartPreventExitStatus={prevented} lets a wrong setting (2) or a second instance \
-                 (4) start it over and over; both belong there"
+            format_args!(
+                "RestartPreventExitStatus={prevented} lets a wrong setting (2) or a second \
+                 instance (4) start it over and over; both belong there"
             ),
-            service("RestartPreventExitStatus", "2 4"),
+            "RestartPreventExitStatus=2 4",
         );
     }
     if gives_up(unit) {
         weak(
-            "the start limit leaves it off for good after some quick failures in a row; \
-             StartLimitIntervalSec=0 never gives up"
-                .to_owned(),
-            line_set("Unit", "StartLimitIntervalSec", "StartLimitIntervalSec=0"),
+            format_args!(
+                "the start limit leaves it off for good after some quick failures in a row; \
+                 StartLimitIntervalSec=0 never gives up"
+            ),
+            "StartLimitIntervalSec=0",
         );
     }
-    let kind = unit.get("Type");
+    let kind = unit.or("Type", "simple");
     if kind != "notify" {
         weak(
-            format!(
-                "Type={} does not hear from the watchdog that it is ready and alive; allowed: \
-                 notify",
-                set(kind, "simple")
+            format_args!(
+                "Type={kind} does not hear from the watchdog that it is ready and alive; allowed: \
+                 notify"
             ),
-            service("Type", "notify"),
+            "Type=notify",
         );
     }
     if matches!(unit.get("WatchdogSec"), "" | "0" | "infinity") {
         weak(
-            "WatchdogSec is not set: nobody notices when it hangs".to_owned(),
-            service("WatchdogSec", "120"),
+            format_args!("WatchdogSec is not set: nobody notices when it hangs"),
+            "WatchdogSec=120",
         );
     }
 }
@@ -315,11 +315,8 @@ fn gives_up(unit: &Unit) -> bool {
             Err(_) => parse_span(text.trim_end_matches("in")),
         },
     };
-    let either = |name: &str, old: &str| match unit.get(name) {
-        "" => unit.get(old).to_owned(),
-        value => value.to_owned(),
-    };
-    let span = seconds(&either("StartLimitIntervalSec", "StartLimitInterval"), 10);
+    let span = unit.or("StartLimitIntervalSec", unit.get("StartLimitInterval"));
+    let span = seconds(span, 10);
     let burst: u32 = match unit.get("StartLimitBurst") {
         "" => 5,
         text => text.parse().unwrap_or(0),
@@ -330,12 +327,6 @@ fn gives_up(unit: &Unit) -> bool {
         return false;
     };
     !span.is_zero() && burst > 0 && distance.saturating_mul(burst) <= span
-}
-
-/// What an environment file holds that systemd does not take.
-pub fn env_file_faults(text: &str) -> bool {
-    let mut lines = text.lines().map(str::trim_start);
-    lines.any(|line| line.starts_with("export "))
 }
 
 /// What a unit's `ExecStart` starts.
@@ -353,9 +344,9 @@ pub enum Starts {
 
 /// What such a command starts.
 pub fn starts_what(command: &[String]) -> Starts {
-    let base = |word: &String| word.rsplit('/').next().unwrap_or_default().to_owned();
-    let first = command.first().map(base).unwrap_or_default();
-    let text = list(command.iter().map(String::as_str));
+    let first = command.first().map_or("", String::as_str);
+    let first = first.rsplit('/').next().unwrap_or_default();
+    let text = command.join(" ");
     if text.contains("watchdog.py") {
         Starts::Python
     } else if first.starts_with("agent-deck-watchdog") {
@@ -369,48 +360,42 @@ pub fn starts_what(command: &[String]) -> Starts {
 
 /// What the service manager says of the unit, as `show` prints it. `runs`:
 /// the process of a watchdog that lives.
-pub fn judge_state(text: &str, runs: Option<u32>) -> Vec<Check> {
+pub fn judge_state(text: &str, runs: Option<u32>, found: &Found) {
     let mut said = Unit::default();
     said.read(text);
-    let mut found = Vec::new();
     if said.get("NeedDaemonReload") == "yes" {
-        found.push(warning(
+        found.warning(
             STATE,
-            "its files have changed since systemd read them",
-            "systemctl --user daemon-reload && systemctl --user restart agent-deck-watchdog",
-        ));
+            format_args!("its files have changed since systemd read them"),
+            format_args!("systemctl --user daemon-reload && {RESTART}"),
+        );
     }
-    let state = said.get("ActiveState");
-    let start = "systemctl --user restart agent-deck-watchdog";
-    found.push(match state {
-        "active" | "reloading" => ok(STATE, "active"),
-        "activating" if said.get("SubState") == "auto-restart" => problem(
+    let journal = "journalctl --user -u agent-deck-watchdog -n 20 --no-pager";
+    let result = said.get("Result");
+    match (said.get("ActiveState"), runs) {
+        ("active" | "reloading", _) => found.ok(STATE, format_args!("active")),
+        ("activating", _) if said.get("SubState") == "auto-restart" => found.problem(
             STATE,
-            format!(
-                "it ends again and again (result: {})",
-                escape(said.get("Result"))
-            ),
-            "journalctl --user -u agent-deck-watchdog -n 20 --no-pager",
+            format_args!("it ends again and again (result: {result})"),
+            format_args!("{journal}"),
         ),
-        "activating" => ok(STATE, "it is being started"),
-        "failed" => problem(
+        ("activating", _) => found.ok(STATE, format_args!("it is being started")),
+        ("failed", _) => found.problem(
             STATE,
-            format!("it has failed (result: {})", escape(said.get("Result"))),
-            format!("journalctl --user -u agent-deck-watchdog -n 20 --no-pager; {start}"),
+            format_args!("it has failed (result: {result})"),
+            format_args!("{journal}; {RESTART}"),
         ),
-        _ => match runs {
-            Some(pid) => warning(
-                STATE,
-                format!(
-                    "{}: the watchdog that runs is not the unit's",
-                    escape(state)
-                ),
-                format!("kill {pid} && {start}"),
-            ),
-            None => warning(STATE, format!("{}: no watchdog runs", escape(state)), start),
-        },
-    });
-    found
+        (state, Some(pid)) => found.warning(
+            STATE,
+            format_args!("{state}: the watchdog that runs is not the unit's"),
+            format_args!("kill {pid} && {RESTART}"),
+        ),
+        (state, None) => found.warning(
+            STATE,
+            format_args!("{state}: no watchdog runs"),
+            format_args!("{RESTART}"),
+        ),
+    }
 }
 
 #[cfg(test)]

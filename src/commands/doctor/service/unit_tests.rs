@@ -1,7 +1,7 @@
 //! Tests of the unit's text, as tables; the unit of `contrib/` is one of them.
 
-use super::super::super::Light;
 use super::*;
+use crate::commands::doctor::Check;
 
 const OURS: &str = include_str!("../../../../contrib/agent-deck-watchdog.service");
 
@@ -13,15 +13,25 @@ fn unit(files: &[&str]) -> Unit {
     unit
 }
 
+fn judged(unit: &Unit, once: bool) -> Vec<Check> {
+    let found = Found::default();
+    judge(unit, once, &found);
+    found.0.into_inner()
+}
+
+fn said_by(environ: &Environ, name: &str) -> String {
+    environ.get(name).to_str().unwrap().to_owned()
+}
+
 /// What is said of ours with one more line.
 fn said(line: &str) -> Vec<Check> {
-    judge(&unit(&[OURS, "[Service]", line]), false)
+    judged(&unit(&[OURS, "[Service]", line]), false)
 }
 
 #[test]
 fn the_printed_unit_is_as_it_should_be() {
     let ours = unit(&[OURS]);
-    assert_eq!(judge(&ours, false), []);
+    assert_eq!(judged(&ours, false), []);
     let command = ours.command("/home/u");
     assert_eq!(
         command,
@@ -30,13 +40,10 @@ fn the_printed_unit_is_as_it_should_be() {
     assert_eq!(starts_what(&command), Starts::Ours);
     let files = [("/home/u/.config/agent-deck-watchdog.env".to_owned(), false)];
     assert_eq!(ours.env_files("/home/u"), files);
-    let mut seen = Seen::default();
+    let mut seen = Environ::default();
     ours.environment("/home/u", &mut seen);
-    assert!(
-        seen.get("PATH")
-            .starts_with("/home/u/.local/bin:/home/linuxbrew/")
-    );
-    assert_eq!(seen.get("TMUX_TMPDIR"), "");
+    assert!(said_by(&seen, "PATH").starts_with("/home/u/.local/bin:/home/linuxbrew/"));
+    assert_eq!(said_by(&seen, "TMUX_TMPDIR"), "");
 }
 
 #[test]
@@ -85,7 +92,7 @@ fn each_wrong_line_is_named_and_its_mend_mends_it() {
         let set = mend.split_once("]'; echo '").unwrap().1;
         let set = set.split_once('\'').unwrap().0;
         let mended = unit(&[OURS, "[Service]", line, set]);
-        assert_eq!(judge(&mended, false), [], "{line}: {set}");
+        assert_eq!(judged(&mended, false), [], "{line}: {set}");
     }
 }
 
@@ -118,7 +125,7 @@ fn what_works_is_left_alone() {
 #[test]
 fn nothing_and_garbage_are_judged_by_what_counts_without_them() {
     for text in ["", "\u{0}\u{fffd}[[", "ExecStart"] {
-        let found = judge(&unit(&[text]), false);
+        let found = judged(&unit(&[text]), false);
         let words = [
             "KillMode=control-group",
             "Restart=no",
@@ -134,27 +141,33 @@ fn nothing_and_garbage_are_judged_by_what_counts_without_them() {
         assert_eq!(starts_what(&unit(&[text]).command("/h")), Starts::Unknown);
     }
     // Single runs of a timer need none of it but the first.
-    assert_eq!(judge(&unit(&[""]), true).len(), 1);
+    assert_eq!(judged(&unit(&[""]), true).len(), 1);
 }
 
 #[test]
 fn lines_are_read_as_systemd_reads_them() {
     let text = "[Service]\n Environment = A=1 \"PATH=/a b:/c\" \\\n# no\n; no\n  'HOME=/x'\n\
                 Environment=TMUX_TMPDIR=/t\n";
-    let mut seen = Seen::default();
+    let mut seen = Environ::default();
     unit(&[text]).environment("/h", &mut seen);
-    assert_eq!(seen.get("PATH"), "/a b:/c");
-    assert_eq!((seen.get("HOME"), seen.get("TMUX_TMPDIR")), ("/x", "/t"));
-    let mut seen = Seen::default();
+    assert_eq!(said_by(&seen, "PATH"), "/a b:/c");
+    assert_eq!(
+        said_by(&seen, "HOME") + &said_by(&seen, "TMUX_TMPDIR"),
+        "/x/t"
+    );
+    let mut seen = Environ::default();
     unit(&[text, "Environment=\nEnvironment=PATH=%h/b"]).environment("/h", &mut seen);
-    assert_eq!((seen.get("PATH"), seen.get("HOME")), ("/h/b", ""));
-    let mut seen = Seen::default();
+    assert_eq!(said_by(&seen, "PATH") + &said_by(&seen, "HOME"), "/h/b");
+    let mut seen = Environ::default();
     env_file(
         "# PATH=/no\nPATH=/a:/b\n HOME = \"/x y\"\nexport XDG_DATA_HOME=/z\n",
         &mut seen,
     );
-    assert_eq!((seen.get("PATH"), seen.get("HOME")), ("/a:/b", "/x y"));
-    assert_eq!(seen.get("XDG_DATA_HOME"), "");
+    assert_eq!(
+        said_by(&seen, "PATH") + &said_by(&seen, "HOME"),
+        "/a:/b/x y"
+    );
+    assert_eq!(said_by(&seen, "XDG_DATA_HOME"), "");
 }
 
 #[test]
@@ -182,7 +195,9 @@ fn what_is_started_is_known_by_its_words() {
 #[test]
 fn what_systemd_says_of_it_is_judged() {
     let state = |text: &str, runs| {
-        let found = judge_state(text, runs);
+        let found = Found::default();
+        judge_state(text, runs, &found);
+        let found = found.0.into_inner();
         let last = found.last().unwrap();
         (found.len(), last.light, last.sentence.clone())
     };
