@@ -372,6 +372,12 @@ fn screens_that_cannot_be_read() {
     of(&said, "screens").is("warning", "3 lines stand below its composer");
     of(&said, "screens").is("warning", "~/.claude/settings.json must print one line");
     assert!(!said.to_string().contains("SECRET"));
+    // What hides several is said once.
+    let other = child("big", &long);
+    let said = of(&doctor(&deck), "screens");
+    said.is("warning", "not asked: tall, big: 3 lines");
+    assert_eq!(said.0.len(), 1);
+    deck.remove_row(&other);
     deck.set(&id, "pane", &free);
     of(&doctor(&deck), "screens").is("ok", "statusLine is set");
     deck.set(&id, "pane", screens::draft("SECRET draft"));

@@ -11,11 +11,9 @@ use super::environ::Environ;
 use super::shell::quoted;
 use super::{Found, others, settings};
 use crate::commands::desk::Desk;
-use crate::commands::life::Kind;
 use crate::config::{Bin, Environment};
 use crate::deck::processes::server_of;
 use crate::host::exec::{self, Call, End, USUAL_PLACES};
-use crate::host::lock::Mode;
 use crate::machine::bin::{is_program, on_path};
 use crate::model::{Process, Scope, Session, Sight};
 use crate::world::World;
@@ -79,9 +77,7 @@ impl<'a> Case<'a> {
     ) -> Case<'a> {
         let sight = desk.machine.processes(Scope::All);
         let life = &desk.life;
-        let runs = matches!(life.kind, Kind::Watching | Kind::Stuck | Kind::Silent);
-        let holder = life.holder.as_ref().filter(|_| runs);
-        let holder = holder.filter(|holder| holder.mode == Mode::Daemon);
+        let holder = life.holder.as_ref().filter(|_| life.has_process());
         let pid = holder.map(|holder| holder.pid).filter(|pid| match &sight {
             Sight::Seen(table) => table.iter().any(|p| p.pid == *pid && others::watches(p)),
             Sight::Blind(_) => true,
