@@ -62,7 +62,8 @@ impl Deck {
 
     /// Waits until something was typed; returns it.
     pub fn wait_for_typed(&self, id: &str) -> String {
-        self.wait("a byte at the agent", || self.get(id, "typed"))
+        let typed = || self.get(id, "typed").filter(|typed| !typed.is_empty());
+        self.wait("a byte at the agent", typed)
     }
 
     /// The options that sends have chosen in dialogs.
