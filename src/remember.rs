@@ -25,7 +25,7 @@ pub const FORGET: Duration = Duration::from_secs(86_400);
 /// An empty list where sessions were known is believed after this (DESIGN 3.1).
 const EMPTY: Duration = Duration::from_secs(600);
 /// Lists in a row without a usable answer that are told (DESIGN 3.1).
-const FAILURES: u32 = 3;
+pub const FAILURES: u32 = 3;
 /// A login problem on the screen of a living session is told after this, so
 /// that a line that merely quotes one and scrolls away is not.
 const AUTH_TOLD: Duration = Duration::from_secs(60);

@@ -194,27 +194,22 @@ fn observe<W: World>(watch: &mut Watch, world: &mut W) {
 fn observe_one<W: World>(watch: &mut Watch, world: &mut W, profile: &Profile) {
     let answer = world.list(profile);
     let now = world.now();
-    let rows: Vec<Session> = match answer {
-        // A row that is on its way from one profile to another belongs to the
-        // one that had it, as long as that one lists it too.
-        Ok(rows) => rows
-            .into_iter()
-            .filter(|row| !watch.belongs_elsewhere(row))
-            .collect(),
+    let rows = match answer {
+        Ok(rows) => rows,
         Err(why) => {
             watch.keep_hinted(Some(profile));
             no_list(watch, world, profile, &why, now);
             return;
         }
     };
-    if rows.is_empty() && !remember::believe_empty(&mut watch.state, profile, now) {
+    let Some(rows) = believed(watch, profile, rows, now) else {
         world.detail(
             profile.as_str(),
             "an empty list where sessions were known: not believed yet",
         );
         watch.keep_hinted(Some(profile));
         return;
-    }
+    };
     if patrol::after_gap(watch, profile, now) {
         pollers::after_gap(watch, profile);
     }
@@ -236,6 +231,21 @@ fn observe_one<W: World>(watch: &mut Watch, world: &mut W, profile: &Profile) {
     if watch.rules.dry_run {
         report::nothing_to_do(watch, world, profile);
     }
+}
+
+/// The rows of a list, as far as they belong to its profile; `None` for an empty
+/// list where sessions were known, which is not believed yet.
+pub fn believed(
+    watch: &mut Watch,
+    profile: &Profile,
+    mut rows: Vec<Session>,
+    now: Time,
+) -> Option<Vec<Session>> {
+    // A row that is on its way from one profile to another belongs to the one
+    // that had it, as long as that one lists it too.
+    rows.retain(|row| !watch.belongs_elsewhere(row));
+    let empty = rows.is_empty() && !remember::believe_empty(&mut watch.state, profile, now);
+    (!empty).then_some(rows)
 }
 
 fn no_list<W: World>(

@@ -115,17 +115,15 @@ impl Desk {
         self.watch.sight = self.machine.processes(Scope::Panes);
         for profile in profiles {
             match self.machine.list(&profile) {
-                Ok(mut rows) => {
-                    let watch = &mut self.watch;
-                    rows.retain(|row| !watch.belongs_elsewhere(row));
+                Ok(rows) => {
                     let now = self.machine.now();
-                    if rows.is_empty() && !remember::believe_empty(&mut watch.state, &profile, now)
-                    {
+                    let watch = &mut self.watch;
+                    let Some(rows) = turn::believed(watch, &profile, rows, now) else {
                         let why = "an empty list where sessions were known, not believed yet";
                         let why = NoAnswer::Garbage(why.to_owned());
                         self.unlisted.push((Some(profile), why));
                         continue;
-                    }
+                    };
                     let (flags, sight) = (&watch.flags, &watch.sight);
                     remember::list(&mut watch.state, &profile, &rows, flags, sight, now);
                     watch.take_rows(&profile, rows, now);
@@ -172,6 +170,14 @@ impl Desk {
     pub fn finding(&self, id: &SessionId) -> Option<&Finding> {
         let found = self.found.iter().find(|(found, _)| found == id);
         found.map(|(_, finding)| finding)
+    }
+}
+
+/// What cannot be listed: one profile, or that for which `all` is the word.
+pub fn subject(profile: &Option<Profile>, all: &str) -> String {
+    match profile {
+        Some(profile) => format!("profile {profile}"),
+        None => all.to_owned(),
     }
 }
 

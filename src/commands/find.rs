@@ -3,7 +3,7 @@
 //! This file does not know what is wanted of it.
 
 use super::Failed;
-use super::desk::Desk;
+use super::desk::{Desk, subject};
 use super::paper::short;
 use crate::cli::Exit;
 use crate::host::logs::escape;
@@ -115,9 +115,7 @@ fn ambiguous(wanted: &str, found: &[&Known]) -> String {
 fn nobody(desk: &Desk, wanted: &str) -> String {
     let mut text = format!("no session has the id or title {wanted:?}");
     for (profile, why) in &desk.unlisted {
-        let of = profile
-            .as_ref()
-            .map_or("the profiles".to_owned(), |p| format!("profile {p}"));
+        let of = subject(profile, "the profiles");
         text.push_str(&format!("; {of} cannot be listed: {why}"));
     }
     for remark in &desk.remarks {

@@ -72,10 +72,6 @@ impl Failed {
 
 /// Carries a command out, and prints what it found.
 pub fn run(ask: &Ask, json: bool, environment: Environment) -> Exit {
-    if let Ask::Print(what) = ask {
-        // Whatever else the environment holds.
-        return print::run(what, environment);
-    }
     let mut exit = Exit::Done;
     let mut written = Ok(());
     let done = answer(ask, environment, &mut |report| {
@@ -117,7 +113,10 @@ fn answer(
     environment: Environment,
     show: &mut dyn FnMut(&dyn Report),
 ) -> Result<(), Failed> {
-    // These two have to work whatever is broken.
+    // These three have to work whatever is broken, print with any environment.
+    if let Ask::Print(what) = ask {
+        return print::print(what, environment);
+    }
     if let Ask::History { since, session } = ask {
         show(&night(*since, session.as_deref(), environment)?);
         return Ok(());

@@ -11,7 +11,6 @@ use std::path::Path;
 use super::{Failed, out};
 use crate::cli::Exit;
 use crate::config::Environment;
-use crate::machine::eprintln_quietly;
 
 /// What can be printed.
 pub const FILES: [(&str, &str); 7] = [
@@ -55,16 +54,12 @@ const XML: &Marks = &[('&', "&amp;"), ('<', "&lt;"), ('>', "&gt;")];
 const CRON: &Marks = &[('%', "\\%")];
 
 /// Prints a file, byte by byte as it is.
-pub fn run(what: &str, environment: Environment) -> Exit {
+///
+/// # Errors
+/// As [`text`], and when it does not go out.
+pub fn print(what: &str, environment: Environment) -> Result<(), Failed> {
     let binary = std::env::current_exe().ok();
-    let done = text(what, binary.as_deref(), environment).and_then(|text| out(&text));
-    match done {
-        Ok(()) => Exit::Done,
-        Err(failed) => {
-            eprintln_quietly(&format!("agent-deck-watchdog: {}", failed.why));
-            failed.exit
-        }
-    }
+    out(&text(what, binary.as_deref(), environment)?)
 }
 
 /// The file's text, with the places of this machine filled in where `binary` and

@@ -5,7 +5,7 @@
 
 use serde_json::{Value, json};
 
-use super::desk::Desk;
+use super::desk::{Desk, subject};
 use super::paper::{Light, Paper, cell, wrapped};
 use super::rows::{Act, Row, rows};
 use super::{FORMAT, Report};
@@ -14,13 +14,12 @@ use crate::clock::{Time, spoken};
 use crate::guard::{Answer, BURST, BURST_WINDOW, Rule};
 use crate::host::logs::escape;
 use crate::model::{Flags, Level};
+use crate::remember::FAILURES;
 use crate::state::ProfileMemory;
 use crate::telling::{Kind, is_given_up};
 
 /// Columns of title, observed and wanted; the restarts have the rest.
 const COLUMNS: [usize; 3] = [24, 18, 13];
-/// Lists in a row without an answer that are told (DESIGN 3.1).
-const FAILURES: u32 = 3;
 
 /// What needs attention.
 struct Attention {
@@ -35,11 +34,9 @@ struct Attention {
 /// What `status` found.
 pub struct Status<'a> {
     desk: &'a Desk,
-    flags: &'a Flags,
     attention: Vec<Attention>,
     rows: Vec<Row<'a>>,
     quiet: usize,
-    now: Time,
 }
 
 /// Looks.
@@ -50,11 +47,9 @@ pub fn status(desk: &Desk, all: bool) -> Status<'_> {
     rows.retain(|row| all || !row.is_quiet(watch));
     Status {
         desk,
-        flags: &watch.flags,
         attention: attention(desk),
         quiet: watched - rows.len(),
         rows,
-        now: desk.now,
     }
 }
 
@@ -99,9 +94,7 @@ fn attention(desk: &Desk) -> Vec<Attention> {
         add(true, text, memory.failing_since);
     }
     for (profile, why) in desk.unlisted.iter().filter(|_| answers) {
-        let of = profile
-            .as_ref()
-            .map_or("agent-deck".to_owned(), |p| format!("profile {p}"));
+        let of = subject(profile, "agent-deck");
         let text = format!("{of} does not answer now, so what is observed is missing: {why}");
         add(false, text, None);
     }
@@ -121,7 +114,7 @@ fn attention(desk: &Desk) -> Vec<Attention> {
 impl Status<'_> {
     /// Who watches, how fast, and whether it acts.
     fn head(&self) -> String {
-        let life = self.desk.life.sentence(self.now);
+        let life = self.desk.life.sentence(self.desk.now);
         let fast = self
             .desk
             .life
@@ -135,7 +128,7 @@ impl Status<'_> {
         };
         format!(
             "The watchdog {life}{fast}; {}.",
-            pause(self.flags, self.now)
+            pause(&self.desk.watch.flags, self.desk.now)
         )
     }
 }
@@ -193,7 +186,7 @@ impl Report for Status<'_> {
                 Level::Critical => Light::Red,
                 Level::Warning | Level::Info => Light::Yellow,
             };
-            let since = attention.since.map(|at| spoken(self.now.since(at)));
+            let since = attention.since.map(|at| spoken(self.desk.now.since(at)));
             let since = since.map_or(String::new(), |since| format!(" (for {since})"));
             lit(
                 light,
@@ -209,7 +202,7 @@ impl Report for Status<'_> {
             page.push('\n');
         }
         for row in &self.rows {
-            page.push_str(&lines(row, self.desk, self.now));
+            page.push_str(&lines(row, self.desk));
         }
         let quiet = match (self.quiet, self.rows.len()) {
             (0, 0) => "\nNo session is watched.\n".to_owned(),
@@ -232,10 +225,10 @@ impl Report for Status<'_> {
                 "since": stamp(attention.since),
             })
         };
-        let pause = self
-            .flags
-            .pause
-            .map(|pause| json!({ "since": stamp(Some(pause.since)), "until": stamp(pause.until) }));
+        let pause =
+            self.desk.watch.flags.pause.map(
+                |pause| json!({ "since": stamp(Some(pause.since)), "until": stamp(pause.until) }),
+            );
         json!({
             "format": FORMAT,
             "watchdog": self.desk.life.json(),
@@ -257,7 +250,8 @@ impl Report for Status<'_> {
 }
 
 /// A session's lines.
-fn lines(row: &Row, desk: &Desk, now: Time) -> String {
+fn lines(row: &Row, desk: &Desk) -> String {
+    let now = desk.now;
     let [title, observed, wanted] = COLUMNS;
     let mut page =
         cell(row.title, title) + &cell(&row.observed(), observed) + &cell(row.wanted(), wanted);

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::desk::Desk;
+use super::desk::{Desk, subject};
 use super::find::{Known, find};
 use super::life::Kind;
 use super::paper::{Paper, wrapped};
@@ -324,9 +324,7 @@ fn surroundings(desk: &mut Desk) -> Vec<String> {
         ));
     }
     for (profile, why) in &desk.unlisted {
-        let of = profile
-            .as_ref()
-            .map_or("agent-deck".to_owned(), |p| format!("profile {p}"));
+        let of = subject(profile, "agent-deck");
         said.push(format!(
             "It could not be checked: {of}: {}.",
             escape(&why.to_string())

@@ -9,7 +9,7 @@ use std::ffi::OsStr;
 use std::fs::OpenOptions;
 use std::io::{ErrorKind, Read};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::OFlags;
@@ -88,19 +88,6 @@ pub fn plugin_enabled(config_dir: &Path, plugin: &str) -> Result<bool, String> {
         .get("enabledPlugins")
         .and_then(|all| all.get(plugin));
     Ok(enabled.and_then(Value::as_bool) == Some(true))
-}
-
-/// Whether a `PATH` leads to a `bun` that can be run.
-pub fn bun_on_path(path: &OsStr) -> bool {
-    path.as_bytes()
-        .split(|&byte| byte == b':')
-        .filter(|folder| folder.starts_with(b"/"))
-        .any(|folder| {
-            let bun = Path::new(OsStr::from_bytes(folder)).join("bun");
-            let runs =
-                |meta: std::fs::Metadata| meta.is_file() && meta.permissions().mode() & 0o111 != 0;
-            std::fs::metadata(bun).is_ok_and(runs)
-        })
 }
 
 /// What is wrong with a file, and in which line; 0: no line.

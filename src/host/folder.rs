@@ -302,7 +302,7 @@ fn refused(path: &Path, why: &str) -> io::Error {
 }
 
 /// The same error with the path in its text.
-fn named(path: &Path, error: &io::Error) -> io::Error {
+pub(super) fn named(path: &Path, error: &io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("{}: {error}", path.display()))
 }
 

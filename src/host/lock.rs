@@ -14,7 +14,7 @@ use std::time::{Duration, SystemTime};
 use rustix::fs::OFlags;
 use serde_json::Value;
 
-use super::folder;
+use super::folder::{self, named};
 use crate::clock::millis;
 use crate::stored::{Restored, Stored, stored};
 
@@ -233,10 +233,6 @@ pub fn lock_folder(path: &Path) -> Result<File, NotTaken> {
         Err(TryLockError::WouldBlock) => Err(NotTaken::Held(None)),
         Err(TryLockError::Error(e)) => Err(failed(e)),
     }
-}
-
-fn named(path: &Path, error: &io::Error) -> io::Error {
-    io::Error::new(error.kind(), format!("{}: {error}", path.display()))
 }
 
 #[cfg(test)]

@@ -76,3 +76,25 @@ pub fn is_program(path: &Path) -> bool {
     path.metadata()
         .is_ok_and(|m| m.is_file() && m.permissions().mode() & 0o111 != 0)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scratch::Scratch;
+
+    #[test]
+    fn a_program_is_found_where_it_can_be_run() {
+        let home = Scratch::new();
+        let path = format!("relative::{0}/a:{0}/b", home.path().display());
+        let found = || on_path("bun", OsStr::new(&path), &[]).is_some();
+        assert!(!found() && on_path("bun", OsStr::new(""), &[]).is_none());
+        let bun = home.write("b/bun", "");
+        let mode = |mode| std::fs::set_permissions(&bun, PermissionsExt::from_mode(mode)).unwrap();
+        mode(0o644);
+        assert!(!found());
+        mode(0o755);
+        assert!(found());
+        home.folder("a/bun");
+        assert!(found());
+    }
+}

@@ -108,7 +108,7 @@ impl Machine {
             Err(why) => advice.push(format!("Its settings cannot be read: {why}.")),
         }
         let path = std::env::var_os("PATH").unwrap_or_default();
-        if !telegram::bun_on_path(&path) {
+        if on_path("bun", &path, &[]).is_none() {
             advice.push("There is no bun in the watchdog's PATH.".to_owned());
         }
         if advice.is_empty() {

@@ -73,19 +73,3 @@ fn a_plugin_is_enabled_by_true_alone() {
     other.folder("settings.json");
     assert!(plugin_enabled(other.path(), OFFICIAL).is_err());
 }
-
-#[test]
-fn bun_is_found_where_it_can_be_run() {
-    let home = Scratch::new();
-    let path = format!("relative::{0}/a:{0}/b", home.path().display());
-    let found = || bun_on_path(OsStr::new(&path));
-    assert!(!found() && !bun_on_path(OsStr::new("")));
-    let bun = home.write("b/bun", "");
-    let mode = |mode| std::fs::set_permissions(&bun, PermissionsExt::from_mode(mode)).unwrap();
-    mode(0o644);
-    assert!(!found());
-    mode(0o755);
-    assert!(found());
-    home.folder("a/bun");
-    assert!(found());
-}
