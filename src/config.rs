@@ -40,6 +40,8 @@ pub struct Settings {
     pub nudge_dedup: Duration,
     /// `SAFETY_POLL_S`.
     pub poll: Duration,
+    /// The same while every death is noticed at once: longer, unless it is set.
+    pub calm_poll: Duration,
     /// `PROCESS_WATCH`.
     pub process_watch: bool,
     /// [`VARIABLES`] that are set, as `NAME=value`.
@@ -129,6 +131,10 @@ pub const NUDGE_DEDUP: Seconds = Seconds {
     least: 1,
     most: 604_800,
 };
+/// Between two lists while no death can go unnoticed, where `SAFETY_POLL_S` is
+/// not set: what no hint reveals is found this late. A list starts a program of
+/// 50 MB and several tmux commands a session (contract 11).
+pub const CALM_POLL: Duration = Duration::from_secs(15);
 /// Below this the spacing is accepted with a warning (DESIGN 2.2).
 pub const SPACING_SAFE: u64 = 60;
 
@@ -160,6 +166,10 @@ impl Settings {
             nudge_dedup: seconds(environment, &NUDGE_DEDUP)?,
             xdg_config_home: set(environment, "XDG_CONFIG_HOME"),
             poll: seconds(environment, &POLL)?,
+            calm_poll: match set(environment, POLL.name) {
+                Some(_) => seconds(environment, &POLL)?,
+                None => CALM_POLL,
+            },
             process_watch: process_watch(environment)?,
             given: given(environment),
             home,
@@ -363,6 +373,7 @@ mod tests {
             assert_eq!(settings.folder(), Path::new("/home/u/.agent-deck/watchdog"));
             assert_eq!(settings.spacing, Duration::from_secs(60));
             assert_eq!(settings.poll, Duration::from_secs(5));
+            assert_eq!(settings.calm_poll, Duration::from_secs(15));
             assert_eq!(
                 settings.profiles,
                 Wanted::Named(vec![Profile::parse("default").unwrap()])
@@ -415,6 +426,11 @@ mod tests {
             ("PROCESS_WATCH", ""),
         ];
         let settings = read(&pairs).unwrap();
+        assert_eq!(
+            settings.calm_poll,
+            Duration::from_secs(7),
+            "a set one counts always"
+        );
         let again = Settings::read(&|name| match name {
             "HOME" => Some(OsString::from("/home/u")),
             name => given_value(&settings.given, name),

@@ -23,7 +23,7 @@ use crate::state::State;
 use crate::telling::{self, Kind};
 use crate::watch::Watch;
 use crate::world::World;
-use crate::{saving, turn};
+use crate::{pace, saving, turn};
 
 /// So long the daemon waits for another instance to leave (DESIGN 2.1).
 const LOCK_PATIENCE: Duration = Duration::from_secs(120);
@@ -82,7 +82,13 @@ fn prepare(settings: &Settings, mode: Mode, clock: &Clock) -> Result<Pulse, Stri
     }
     let wait = Wait::new().map_err(|e| format!("signals cannot be had: {e}"))?;
     let notify = Notify::from_env();
-    Ok(Pulse::new(wait, notify, None, clock.clone(), settings.poll))
+    Ok(Pulse::new(
+        wait,
+        notify,
+        None,
+        clock.clone(),
+        settings.calm_poll,
+    ))
 }
 
 fn system(why: &str) -> Exit {
@@ -129,7 +135,7 @@ fn holder(settings: &Settings, mode: Mode, clock: &Clock) -> Holder {
         } else {
             lock::Mode::Daemon
         },
-        poll_s: settings.poll.as_secs(),
+        poll_s: settings.calm_poll.as_secs(),
         since: Time(clock.reading().wall).rfc3339(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         fast_path: String::new(),
@@ -175,8 +181,13 @@ fn greet(machine: &mut Machine) {
     } else {
         ""
     };
+    let calm = if settings.calm_poll > settings.poll && !machine.mode.once {
+        format!(" ({} while all is calm)", spoken(settings.calm_poll))
+    } else {
+        String::new()
+    };
     let sentence = format!(
-        "{} starts as process {}{stays}: {deck}, {profiles}, poll {}, {} between restarts",
+        "{} starts as process {}{stays}: {deck}, {profiles}, poll {}{calm}, {} between restarts",
         crate::cli::VERSION,
         std::process::id(),
         spoken(settings.poll),
@@ -260,20 +271,20 @@ fn forever(watch: &mut Watch, machine: &mut Machine) -> Exit {
 
 /// Serves hints and due looks until the next turn is due.
 fn wait_for_next(watch: &mut Watch, machine: &mut Machine, begin: Time) {
-    let mut next = begin.plus(machine.settings.poll);
+    let mut at_once = false;
     loop {
         let mut look = false;
         for hint in machine.pulse.wait.take_hints() {
             let now = machine.now();
             match hint {
                 Hint::Ended(id) => turn::ended(watch, &id, now),
-                Hint::Hook(id) => turn::hook(watch, machine, &id),
+                Hint::Hook(id) => at_once |= turn::hook(watch, machine, &id),
                 // The rows that died with it are hinted at one by one; the list
                 // that follows sees them together.
-                Hint::ServerEnded | Hint::Flags | Hint::Rescan => next = now,
+                Hint::ServerEnded | Hint::Flags | Hint::Rescan => at_once = true,
                 Hint::Hangup => {
                     machine.reopen_logs();
-                    next = now;
+                    at_once = true;
                 }
                 Hint::Terminate => {}
             }
@@ -293,7 +304,8 @@ fn wait_for_next(watch: &mut Watch, machine: &mut Machine, begin: Time) {
             continue;
         }
         let now = machine.now();
-        if now >= next || machine.leaving() {
+        let next = pace::next_turn(watch, machine, begin);
+        if at_once || now >= next || machine.leaving() {
             return;
         }
         let due = turn::next_due(watch).unwrap_or(next).min(next);

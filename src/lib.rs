@@ -11,8 +11,9 @@
 //! - [`pollers`], [`patrol`]: the second and the third capability in a turn
 //! - [`nudge`]: asking a child; [`act`]: restarting a session; [`settle`]: what
 //!   becomes of commands that were left behind
-//! - [`refusal`]: who is left alone, and why; [`saving`]: the memory is written
-//! - [`report`]: lines of the logs; [`remember`]: what a list changes
+//! - [`refusal`]: who is left alone, and why; [`lasting`]: what is told because it
+//!   lasts; [`saving`]: the memory is written
+//! - [`pace`]: how far apart turns are; [`report`]: lines of the logs; [`remember`]: what a list changes
 //! - [`watch`]: what is held between turns; [`outcome`]: what a restart led to;
 //!   [`together`]: what befalls many at once
 //! - [`capabilities`]: is it dead? pure; [`telling`]: episodes and messages
@@ -32,10 +33,12 @@ pub mod daemon;
 pub mod deck;
 pub mod guard;
 pub mod host;
+pub mod lasting;
 pub mod machine;
 pub mod model;
 pub mod nudge;
 pub mod outcome;
+pub mod pace;
 pub mod patrol;
 pub mod pollers;
 pub mod refusal;

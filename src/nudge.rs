@@ -56,22 +56,27 @@ pub fn cannot_ask<W: World>(watch: &mut Watch, world: &mut W, row: &Session, why
 
 /// Asks a child whose screen, with this digest, makes it due. Returns when it
 /// may be due again.
-pub fn ask<W: World>(watch: &mut Watch, world: &mut W, row: &Session, digest: &str) -> Time {
+pub fn ask<W: World>(
+    watch: &mut Watch,
+    world: &mut W,
+    row: &Session,
+    digest: &str,
+) -> Option<Time> {
     let poll = watch.rules.poll;
     if watch.rounds.sends_left == 0 {
-        return world.now().plus(poll);
+        return Some(world.now().plus(poll));
     }
     if let Err(why) = second_look(watch, world, row) {
         return match why {
             Doubt::Told(why) => {
                 cannot_ask(watch, world, row, &why);
-                world.now().plus(patrol::NOT_SOON)
+                None
             }
             Doubt::Later(why) => later(watch, world, row, &why),
         };
     }
     if world.end_waits() {
-        return world.now().plus(poll);
+        return Some(world.now().plus(poll));
     }
     // A pause or hold that was put down a moment ago counts.
     watch.flags = world.flags();
@@ -83,17 +88,17 @@ pub fn ask<W: World>(watch: &mut Watch, world: &mut W, row: &Session, digest: &s
             verdict => format!("would not be asked to report: {}", verdict.sentence()),
         };
         note(world, row, &sentence);
-        return now.plus(patrol::NOT_SOON);
+        return None;
     }
     let (state, around) = watch.to_permit();
     let Ok((permit, slot)) = guard::nudge_permit(state, &around, row, digest, now) else {
-        return now.plus(poll);
+        return Some(now.plus(poll));
     };
     watch.rounds.sends_left -= 1;
     // A run of cron that cannot write it down would not know of it the next time.
     if !save(watch, world, true) && watch.rules.pace.is_none() {
         give_back(watch, world, row, slot);
-        return world.now().plus(patrol::NOT_SOON);
+        return None;
     }
     if let Err(why) = still_free(world, row, digest) {
         give_back(watch, world, row, slot);
@@ -114,7 +119,7 @@ pub fn ask<W: World>(watch: &mut Watch, world: &mut W, row: &Session, digest: &s
         }
     }
     save(watch, world, true);
-    world.now().plus(patrol::ECHO)
+    Some(world.now().plus(patrol::ECHO))
 }
 
 /// Why it is not asked after all.
@@ -126,14 +131,14 @@ enum Doubt {
 }
 
 /// It cannot be asked at this moment: tried again soon. Returns when.
-fn later<W: World>(watch: &mut Watch, world: &mut W, row: &Session, why: &str) -> Time {
+fn later<W: World>(watch: &mut Watch, world: &mut W, row: &Session, why: &str) -> Option<Time> {
     let now = world.now();
     let since = *watch.state.child(row).doubt_since.get_or_insert(now);
     if now.since(since) >= watch.rules.threshold {
         cannot_ask(watch, world, row, why);
-        return now.plus(patrol::NOT_SOON);
+        return None;
     }
-    now.plus(watch.rules.poll)
+    Some(now.plus(watch.rules.poll))
 }
 
 /// What agent-deck, the machine and the agent itself say of it at this moment.

@@ -12,8 +12,9 @@ use crate::capabilities::restart::is_critical;
 use crate::clock::{Time, spoken};
 use crate::deck::processes::bare_shell;
 use crate::guard;
-use crate::model::{Level, Pane, Profile, Screen, Session, Sight, Status};
+use crate::model::{Level, Pane, Profile, Screen, Session, SessionId, Sight, Status};
 use crate::nudge;
+use crate::pace;
 use crate::remember::{FORGET, GONE};
 use crate::state::{Child, Memory, say};
 use crate::telling::{self, Kind};
@@ -28,6 +29,9 @@ const SENDS: u32 = 2;
 /// Between two looks longer than this, and longer than three times the usual
 /// distance, nobody looked (DESIGN 3.4).
 const GAP: Duration = Duration::from_secs(180);
+
+/// A look at the processes older than this is repeated before a pane is judged.
+const SIGHT_AGE: Duration = Duration::from_secs(30);
 
 /// Kinds of episodes that are over when a child no longer waits.
 const WHILE_WAITING: [Kind; 2] = [Kind::Decision, Kind::CannotAsk];
@@ -196,21 +200,59 @@ pub fn step<W: World>(watch: &mut Watch, world: &mut W) -> bool {
     watch.rounds.reads_left -= 1;
     let pane = world.pane(&row.profile, &row.id);
     let now = world.now();
+    if now.since(watch.sighted) > SIGHT_AGE {
+        pace::search(watch, world);
+    }
     let due = match pane {
         Ok(Pane::Stands(screen)) if !has_ended(watch, &row) => seen(watch, world, &row, &screen),
         Ok(Pane::Stands(_)) => unread(watch, &row, "its terminal holds a bare shell", now),
         Ok(Pane::Gone) => unread(watch, &row, "its terminal is gone", now),
         Err(why) => unread(watch, &row, &why.to_string(), now),
     };
-    let last = world.now();
-    let due = patrol::next_reading(due, watch.rules.poll, last);
-    if watch.rules.pace.is_none() {
-        watch.state.child(&row).read = Some(last);
-    }
-    let id = row.id;
-    watch.rounds.readings.retain(|reading| reading.id != id);
-    watch.rounds.readings.push(Reading { id, last, due });
+    book_reading(watch, world, row, due);
     true
+}
+
+/// It was read: when it is read again, given when something may be due.
+fn book_reading<W: World>(watch: &mut Watch, world: &mut W, row: Session, due: Option<Time>) {
+    let now = world.now();
+    if watch.rules.pace.is_none() {
+        watch.state.child(&row).read = Some(now);
+    }
+    // A critical session is only looked at for its first minutes.
+    let longest = if patrol::is_child(&row) && world.notices(&[]) {
+        patrol::READ_HINTED
+    } else {
+        patrol::READ_FAR
+    };
+    let id = row.id;
+    let readings = &mut watch.rounds.readings;
+    let before = readings.iter().find(|reading| reading.id == id);
+    let before = before.map_or(Duration::ZERO, |reading| reading.due.since(reading.last));
+    let distance = patrol::next_reading(due, before, longest, watch.rules.poll, now);
+    readings.retain(|reading| reading.id != id);
+    readings.push(Reading {
+        id,
+        last: now,
+        due: now.plus(distance),
+    });
+}
+
+/// A pause or a hold came or went: whoever was held back may be asked.
+pub fn flags_changed(watch: &mut Watch, now: Time) {
+    for reading in &mut watch.rounds.readings {
+        reading.due = reading.due.min(now);
+    }
+}
+
+/// A hook record came: something happened in that session, so its pane is read
+/// at once if it waits, but not more often than once a poll.
+pub fn hook(watch: &mut Watch, id: &SessionId, now: Time) {
+    let mut readings = watch.rounds.readings.iter_mut();
+    if let Some(reading) = readings.find(|reading| reading.id == *id) {
+        let soonest = now.max(reading.last.plus(watch.rules.poll));
+        reading.due = reading.due.min(soonest);
+    }
 }
 
 /// Whether its terminal holds nothing but a shell, where an agent should be.
@@ -222,7 +264,7 @@ fn has_ended(watch: &Watch, row: &Session) -> bool {
 }
 
 /// Its pane could not be read. Returns when something may be due.
-fn unread(watch: &mut Watch, row: &Session, why: &str, now: Time) -> Time {
+fn unread(watch: &mut Watch, row: &Session, why: &str, now: Time) -> Option<Time> {
     let threshold = watch.rules.threshold;
     let child = watch.state.child(row);
     let since = patrol::unread(child, now);
@@ -235,16 +277,16 @@ fn unread(watch: &mut Watch, row: &Session, why: &str, now: Time) -> Time {
         );
         tell(watch, Kind::Unreachable, row, &text, now);
     }
-    let told = since.plus(threshold);
-    if told > now {
-        told
-    } else {
-        now.plus(patrol::NOT_SOON)
-    }
+    Some(since.plus(threshold)).filter(|told| *told > now)
 }
 
 /// Its pane was read. Returns when something may be due.
-fn seen<W: World>(watch: &mut Watch, world: &mut W, row: &Session, screen: &Screen) -> Time {
+fn seen<W: World>(
+    watch: &mut Watch,
+    world: &mut W,
+    row: &Session,
+    screen: &Screen,
+) -> Option<Time> {
     let digest = patrol::digest(screen);
     let traces = world.traces(&row.profile, &row.id);
     let now = world.now();
@@ -279,7 +321,7 @@ fn seen<W: World>(watch: &mut Watch, world: &mut W, row: &Session, screen: &Scre
         Need::Nothing(until) => until,
         Need::HeldBack => {
             held_back(watch, world, row, &verdict.sentence());
-            now.plus(patrol::NOT_SOON)
+            None
         }
         Need::Decision(what) => {
             let text = format!(
@@ -287,11 +329,11 @@ fn seen<W: World>(watch: &mut Watch, world: &mut W, row: &Session, screen: &Scre
                  nothing is typed into it"
             );
             tell(watch, Kind::Decision, row, &text, now);
-            now.plus(patrol::NOT_SOON)
+            None
         }
         Need::CannotAsk(why) => {
             nudge::cannot_ask(watch, world, row, why);
-            now.plus(patrol::NOT_SOON)
+            None
         }
         Need::Unanswered => {
             if say(&mut watch.state.child(row).said, "unanswered") {
@@ -302,7 +344,7 @@ fn seen<W: World>(watch: &mut Watch, world: &mut W, row: &Session, screen: &Scre
                 );
                 tell(watch, Kind::Unanswered, row, &text, now);
             }
-            now.plus(patrol::NOT_SOON)
+            None
         }
         Need::Ask => nudge::ask(watch, world, row, &digest),
     }

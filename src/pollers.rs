@@ -22,7 +22,7 @@ use crate::state::say;
 use crate::telling::{self, Kind};
 use crate::watch::Watch;
 use crate::world::World;
-use crate::{refusal, report};
+use crate::{pace, refusal, report};
 
 mod tell;
 
@@ -96,7 +96,7 @@ pub fn step<W: World>(watch: &mut Watch, world: &mut W) -> bool {
     }
     watch.pollers_due = now.plus(poller::LOOKS_APART);
     // A poller is compared with the agent of this moment.
-    watch.sight = world.processes(Scope::Panes);
+    pace::search(watch, world);
     let candidates: Vec<(Session, Option<Process>)> = candidates(watch)
         .map(|(row, agent)| (row.clone(), agent.cloned()))
         .collect();

@@ -339,9 +339,7 @@ fn living(state: &mut State, row: &Session, news: &mut News, now: Time) {
 /// It is listed alive, and its terminal holds a shell where an agent should be:
 /// told, not repaired (DESIGN 3.2).
 fn bare(state: &mut State, row: &Session, sight: &Sight, now: Time) {
-    let is_bare = row.tool == "shell"
-        && !row.command.is_empty()
-        && !row.is_ssh
+    let is_bare = row.runs_in_shell()
         && match sight {
             Sight::Seen(table) => bare_shell(table, &row.id).is_some(),
             Sight::Blind(_) => false,

@@ -13,8 +13,9 @@ use crate::act::act;
 use crate::capabilities::cause::{Cause, Refusal};
 use crate::capabilities::look::{Finding, Look};
 use crate::capabilities::{eyes, restart};
-use crate::clock::{Time, spoken};
+use crate::clock::Time;
 use crate::guard::{self, Purpose};
+use crate::lasting;
 use crate::model::{Level, NoAnswer, Profile, Scope, Session, SessionId};
 use crate::outcome;
 use crate::remember::{self, News};
@@ -24,15 +25,10 @@ use crate::state::State;
 use crate::telling::{self, Kind};
 use crate::watch::Watch;
 use crate::world::World;
-use crate::{patrol, pollers, refusal, report};
+use crate::{pace, patrol, pollers, refusal, report};
 
-/// A critical session that reads dead and is refused this long is told
-/// (DESIGN 1.1).
-const REFUSED_TOLD: Duration = Duration::from_secs(600);
 /// A list older than this may not know of an archive or a stop (contract 5.6).
 const FRESH: Duration = Duration::from_secs(1);
-/// A pause file older than this is mentioned (DESIGN 2.3).
-const PAUSE_FORGOTTEN: Duration = Duration::from_secs(86_400);
 
 /// A whole turn.
 pub fn turn<W: World>(watch: &mut Watch, world: &mut W) {
@@ -42,13 +38,17 @@ pub fn turn<W: World>(watch: &mut Watch, world: &mut W) {
     if !watch.remembered {
         save(watch, world, true);
     }
-    watch.flags = world.flags();
+    let flags = world.flags();
+    if flags != watch.flags {
+        patrol::flags_changed(watch, now);
+    }
+    watch.flags = flags;
     patrol::refill(watch);
     requests(watch, world);
     settle(watch, world);
     observe(watch, world);
     serve(watch, world);
-    conditions(watch, world.now());
+    lasting::book(watch, world.now());
     finish(watch, world, &before, true);
 }
 
@@ -77,20 +77,30 @@ pub fn next_piece(watch: &Watch) -> Option<Time> {
 }
 
 /// A hook record came: a new agent may be there, or an old one may be gone.
-pub fn hook<W: World>(watch: &mut Watch, world: &mut W, id: &SessionId) {
-    let critical = |row: &&Session| restart::is_critical(row, &watch.flags);
-    let Some(row) = watch.row(id).filter(critical) else {
-        return;
-    };
-    let (profile, id) = (row.profile.clone(), row.id.clone());
+/// True: only a list can tell, since none knows this session, or none as alive.
+pub fn hook<W: World>(watch: &mut Watch, world: &mut W, id: &SessionId) -> bool {
     let now = world.now();
-    let Some(hook) = world.traces(&profile, &id).hook else {
-        return;
+    patrol::hook(watch, id, now);
+    let Some(row) = watch.row(id) else {
+        return watch.is_news(id);
+    };
+    if !restart::is_critical(row, &watch.flags) {
+        return false;
+    }
+    let (profile, alive) = (row.profile.clone(), row.status.is_alive());
+    let Some(hook) = world.traces(&profile, id).hook else {
+        return false;
     };
     match hook.event.as_str() {
-        "SessionStart" => watch.plan_passes(now),
-        "SessionEnd" | "on_session_finalize" => watch.plan_hinted(&id, false, now),
-        _ => {}
+        "SessionStart" => {
+            watch.plan_passes(now);
+            !alive
+        }
+        "SessionEnd" | "on_session_finalize" => {
+            watch.plan_hinted(id, false, now);
+            false
+        }
+        _ => false,
     }
 }
 
@@ -183,15 +193,19 @@ fn observe<W: World>(watch: &mut Watch, world: &mut W) {
             patrol::book(watch, &profile, &[], now);
         }
     }
-    watch.sight = world.processes(Scope::Panes);
+    let begin = world.now();
+    if !pace::is_calm(watch, world) {
+        pace::search(watch, world);
+    }
     for profile in profiles {
         if !world.leaving() {
-            observe_one(watch, world, &profile);
+            observe_one(watch, world, &profile, begin);
         }
     }
 }
 
-fn observe_one<W: World>(watch: &mut Watch, world: &mut W, profile: &Profile) {
+/// `begin` is when the observing began.
+fn observe_one<W: World>(watch: &mut Watch, world: &mut W, profile: &Profile, begin: Time) {
     let answer = world.list(profile);
     let now = world.now();
     let rows = match answer {
@@ -210,6 +224,10 @@ fn observe_one<W: World>(watch: &mut Watch, world: &mut W, profile: &Profile) {
         watch.keep_hinted(Some(profile));
         return;
     };
+    if watch.sighted < begin && !pace::is_noticed(watch, world, profile, &rows) {
+        // The list shows something that no hint revealed.
+        pace::search(watch, world);
+    }
     if patrol::after_gap(watch, profile, now) {
         pollers::after_gap(watch, profile);
     }
@@ -279,7 +297,7 @@ fn plan(watch: &mut Watch, profile: &Profile, rows: Vec<Session>, now: Time) {
 
 /// A cheap pass over the processes: finds new agents between two lists.
 fn pass<W: World>(watch: &mut Watch, world: &mut W) {
-    watch.sight = world.processes(Scope::Panes);
+    pace::search(watch, world);
     let now = world.now();
     let mut news = News::default();
     let rows: Vec<Session> = watch
@@ -404,75 +422,6 @@ pub fn examine<W: World>(watch: &Watch, world: &mut W, row: &Session) -> Finding
             }
             done @ (Finding::Dead(_) | Finding::LookAgain(..) | Finding::Leave(_)) => return done,
         }
-    }
-}
-
-/// What is told because it lasts.
-fn conditions(watch: &mut Watch, now: Time) {
-    outcome::end_backoffs(&mut watch.state, now);
-    let mut told = Vec::new();
-    for (id, memory) in &watch.state.sessions {
-        let listed = memory.missing_since.is_none() && watch.state.is_listed(&memory.profile);
-        let dead = memory
-            .dead_since
-            .filter(|at| listed && now.since(*at) >= REFUSED_TOLD);
-        let Some(dead) = dead else { continue };
-        let Some(refusal) = memory.refusal.as_ref().filter(|r| r.tell) else {
-            continue;
-        };
-        let open = [Kind::Down, Kind::Auth, Kind::Mismatch]
-            .iter()
-            .any(|kind| telling::is_open(&watch.state, *kind, id.as_str()))
-            || telling::is_open(&watch.state, Kind::Eyes, memory.profile.as_str());
-        if !open {
-            let kind = if refusal.rule == Cause::MaybeAlive.word() {
-                Kind::Mismatch
-            } else {
-                Kind::Down
-            };
-            let text = format!(
-                "{} ({id}) reads dead for {} and is not restarted: {}",
-                memory.title,
-                spoken(now.since(dead)),
-                refusal.sentence
-            );
-            told.push((kind, id.clone(), text));
-        }
-    }
-    for (kind, id, text) in told {
-        telling::keep(
-            &mut watch.state,
-            kind,
-            id.as_str(),
-            Level::Critical,
-            &text,
-            now,
-        );
-    }
-    let pause = watch
-        .flags
-        .pause
-        .filter(|p| now.since(p.since) >= PAUSE_FORGOTTEN);
-    match pause {
-        Some(pause) => {
-            let age = spoken(now.since(pause.since));
-            let text = format!("the watchdog is paused for {age}: it watches and acts on nothing");
-            telling::keep(
-                &mut watch.state,
-                Kind::Pause,
-                "all",
-                Level::Warning,
-                &text,
-                now,
-            );
-        }
-        None => telling::resolve(
-            &mut watch.state,
-            Kind::Pause,
-            "all",
-            "the pause is over",
-            now,
-        ),
     }
 }
 

@@ -25,6 +25,9 @@ const USUAL_DISTANCES: [u64; 5] = [5, 10, 20, 40, 60];
 /// in milliseconds: the new agent is there after 0.3 to 2 s (contract 5.2).
 const PASSES_MS: [u64; 5] = [300, 700, 1500, 3000, 6000];
 
+/// So many strangers are remembered: more than anybody runs beside a deck.
+const STRANGERS_MAX: usize = 256;
+
 /// What a turn may know of the settings.
 #[derive(Clone, Debug)]
 pub struct Rules {
@@ -34,7 +37,8 @@ pub struct Rules {
     pub threshold: Duration,
     /// `SAFETY_POLL_S`.
     pub poll: Duration,
-    /// The usual distance between two turns, where it is known: a daemon's poll.
+    /// The longest distance between two turns, where it is known: a daemon's
+    /// while all is calm.
     pub pace: Option<Duration>,
     /// Decide and say, change nothing.
     pub dry_run: bool,
@@ -65,6 +69,10 @@ pub struct Watch {
     pub looks: Vec<Planned>,
     /// The machine's processes, as of the last cheap pass.
     pub sight: Sight,
+    /// When that was.
+    pub sighted: Time,
+    /// Sessions with hook records that a list did not know.
+    pub strangers: Vec<SessionId>,
     /// When to make the next cheap passes after a restart.
     pub passes: Vec<Time>,
     /// Readings of the panes of waiting children.
@@ -140,6 +148,8 @@ impl Watch {
             decks: Vec::new(),
             looks: Vec::new(),
             sight: Sight::Blind("not looked yet".to_owned()),
+            sighted: Time(0),
+            strangers: Vec::new(),
             passes: Vec::new(),
             rounds: Rounds::default(),
             pollers_due: Time(0),
@@ -350,6 +360,19 @@ impl Watch {
             .iter()
             .map(|ms| now.plus(Duration::from_millis(*ms)))
             .collect();
+    }
+
+    /// A hook record of a session came that no list knows. Whether it is the
+    /// first one: sessions of other profiles write records as well.
+    pub fn is_news(&mut self, id: &SessionId) -> bool {
+        let news = !self.strangers.contains(id);
+        if news {
+            let most = STRANGERS_MAX - 1;
+            let over = self.strangers.len().saturating_sub(most);
+            self.strangers.drain(..over);
+            self.strangers.push(id.clone());
+        }
+        news
     }
 
     /// When a look or a pass is due.

@@ -157,6 +157,10 @@ pub trait World {
     /// The outcome of the last [`World::tell`], once it has one.
     fn told(&mut self) -> Option<Sent>;
 
+    /// Whether hooks, flags and the ends of all these processes are noticed at
+    /// once.
+    fn notices(&mut self, pids: &[u32]) -> bool;
+
     /// Whether the end of an agent was noticed and not served yet: what is not
     /// urgent does not begin before that.
     fn end_waits(&mut self) -> bool;

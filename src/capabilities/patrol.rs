@@ -17,15 +17,13 @@ use crate::state::Child;
 
 /// So long neither waiting nor in error, and the episode is over (ladder 1.2).
 const RECOVERY: Duration = Duration::from_secs(300);
-/// Between two readings of a pane from which nothing is due yet. A pane that
-/// changes meanwhile starts its timer with the reading that shows it, so at most
-/// this late, and never early.
-const READ_FAR: Duration = Duration::from_secs(30);
-/// So long before something is due the pane is read at every poll.
-const NEAR: Duration = Duration::from_secs(60);
-/// From when on something may be due, where no moment is known: far enough away
-/// for the pane to be read as one from which nothing is due yet.
-pub const NOT_SOON: Duration = NEAR.saturating_add(READ_FAR);
+/// Between two readings of a pane from which nothing is due yet, at most. A pane
+/// that changes meanwhile starts its timer with the reading that shows it, so at
+/// most this late, and never early.
+pub const READ_FAR: Duration = Duration::from_secs(30);
+/// The same where hook records say at once that something happened: twenty
+/// children who are left alone cost one reading a minute.
+pub const READ_HINTED: Duration = Duration::from_secs(1200);
 /// When the screen of a critical session that began to live is looked at: a
 /// dialog of its start stands there by then, and a busy machine had its time.
 const STARTING: [Duration; 2] = [Duration::from_secs(60), Duration::from_secs(300)];
@@ -198,8 +196,8 @@ pub fn gap(child: &mut Child, length: Duration, now: Time) {
 /// What a child needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Need {
-    /// Nothing before that moment.
-    Nothing(Time),
+    /// Nothing before that moment, where one is known.
+    Nothing(Option<Time>),
     /// The guard holds it back, for no known time.
     HeldBack,
     /// Somebody has to hear that it waits for a decision, and about what.
@@ -223,24 +221,25 @@ pub fn need(
     now: Time,
 ) -> Need {
     let Some(since) = child.since else {
-        return Need::Nothing(now.plus(NOT_SOON));
+        return Need::Nothing(None);
     };
     // Longer than the threshold, not as long (the manual).
     if now.since(since) <= threshold {
-        return Need::Nothing(since.plus(threshold).plus(Duration::from_millis(1)));
+        let over = since.plus(threshold).plus(Duration::from_millis(1));
+        return Need::Nothing(Some(over));
     }
     if screen.decision {
         return Need::Decision(screen.asks);
     }
     if !is_child(row) {
-        return Need::Nothing(now.plus(NOT_SOON));
+        return Need::Nothing(None);
     }
     // First it has to be seen what the last message did.
     let last = child.last_nudge.filter(|_| !child.asked.is_empty());
     if let Some(last) = last {
         let echo = last.plus(ECHO);
         // It may still be on its way.
-        return Need::Nothing(if echo > now { echo } else { now.plus(NOT_SOON) });
+        return Need::Nothing(Some(echo).filter(|echo| *echo > now));
     }
     let refuses = |rule| verdict.refusals().any(|answer| answer.rule == rule);
     if refuses(Rule::Nudges) && !refuses(Rule::NudgeDedup) {
@@ -251,7 +250,7 @@ pub fn need(
     }
     if !verdict.agrees() {
         let timed = verdict.refusals().filter_map(|answer| answer.lifts).max();
-        return timed.map_or(Need::HeldBack, Need::Nothing);
+        return timed.map_or(Need::HeldBack, |lifts| Need::Nothing(Some(lifts)));
     }
     match silence(row, screen) {
         Some(why) => Need::CannotAsk(why),
@@ -259,19 +258,28 @@ pub fn need(
     }
 }
 
-/// When a pane that was just read is read again, given when something may be due.
-pub fn next_reading(due: Time, poll: Duration, now: Time) -> Time {
+/// How long until a pane that was just read is read again, given when something
+/// may be due, how far apart its last two readings were, and how far they may be.
+///
+/// Towards a known moment each distance is three quarters of what is left, so
+/// that the last one is a poll, and no reading passes over the moment itself.
+/// Where none is known the distances double.
+pub fn next_reading(
+    due: Option<Time>,
+    last: Duration,
+    longest: Duration,
+    poll: Duration,
+    now: Time,
+) -> Duration {
+    let Some(due) = due else {
+        return last.saturating_mul(2).clamp(READ_FAR, longest);
+    };
     let left = due.since(now);
-    let distance = if left <= NEAR { poll } else { READ_FAR };
-    // Not over the moment itself, nor from far away past the beginning of NEAR.
-    let near = due.minus(NEAR);
-    let next = now.plus(distance);
-    if left > NEAR && next > near {
-        near.max(now.plus(poll))
-    } else if due > now {
-        next.min(due)
+    let distance = (left / 4 * 3).min(longest).max(poll);
+    if left.is_zero() {
+        distance
     } else {
-        next
+        distance.min(left)
     }
 }
 

@@ -84,7 +84,7 @@ fn an_unchanged_pane_is_due_after_the_threshold_and_not_at_it() {
     assert_eq!(read(&mut child, "a", None, at(600)), Read::Still);
     assert!(matches!(
         needs(&child, &row(), &free(), at(600)),
-        Need::Nothing(until) if until > at(600) && until < at(601)
+        Need::Nothing(Some(until)) if until > at(600) && until < at(601)
     ));
     assert_eq!(needs(&child, &row(), &free(), at(601)), Need::Ask);
 }
@@ -201,7 +201,7 @@ fn a_decision_comes_before_every_rule_and_a_closed_composer_before_asking() {
     child.nudges = 1;
     assert_eq!(
         needs(&child, &row(), &taken, at(700)),
-        Need::Nothing(at(3600))
+        Need::Nothing(Some(at(3600)))
     );
     assert_eq!(
         needs(&child, &row(), &decision, at(700)),
@@ -225,22 +225,51 @@ fn after_three_nudges_somebody_hears_of_it() {
     assert_eq!(needs(&child, &row(), &free(), at(3600)), Need::HeldBack);
 }
 
-/// Far from the moment a pane is read each half minute, near it at each poll,
-/// and at the moment itself.
+/// Three quarters of the way to the moment, but never less than a poll, nor over
+/// the moment itself.
 #[test]
 fn readings_become_denser_towards_the_moment() {
-    let poll = Duration::from_secs(5);
-    for (due, next) in [
-        (600, 30),
-        (91, 30),
-        (89, 29),
-        (62, 5),
-        (60, 5),
-        (7, 5),
-        (3, 3),
-        (0, 5),
+    let seconds = Duration::from_secs;
+    for (due, longest, next) in [
+        (600, READ_HINTED, 450),
+        (600, READ_FAR, 30),
+        (3600, READ_HINTED, 1200),
+        (150, READ_HINTED, 112),
+        (36, READ_FAR, 27),
+        (8, READ_HINTED, 6),
+        (6, READ_HINTED, 5),
+        (3, READ_HINTED, 3),
+        (0, READ_HINTED, 5),
     ] {
-        let read = next_reading(at(due), poll, at(0));
-        assert_eq!(read, at(next), "due in {due}");
+        let read = next_reading(Some(at(due)), seconds(5), longest, seconds(5), at(0));
+        assert_eq!(read.as_secs(), next, "due in {due}");
     }
+    let mut at_readings = vec![0];
+    while at_readings.len() < 20 && at_readings[at_readings.len() - 1] < 600_000 {
+        let now = Time(at_readings[at_readings.len() - 1]);
+        let due = Some(Time(600_001));
+        let distance = next_reading(due, seconds(1), READ_HINTED, seconds(5), now);
+        at_readings.push(now.plus(distance).0);
+    }
+    let last: Vec<u64> = at_readings.windows(2).map(|w| w[1] - w[0]).collect();
+    assert_eq!(at_readings[at_readings.len() - 1], 600_001);
+    assert!(
+        last[last.len() - 2] <= 10_000 && last[last.len() - 1] <= 5000,
+        "{last:?}"
+    );
+    assert!(at_readings.len() <= 7, "{at_readings:?}");
+}
+
+#[test]
+fn where_no_moment_is_known_readings_become_rarer() {
+    let seconds = Duration::from_secs;
+    let mut distance = seconds(5);
+    let mut distances = Vec::new();
+    for _ in 0..8 {
+        distance = next_reading(None, distance, READ_HINTED, seconds(5), at(0));
+        distances.push(distance.as_secs());
+    }
+    assert_eq!(distances, [30, 60, 120, 240, 480, 960, 1200, 1200]);
+    let unhinted = next_reading(None, distance, READ_FAR, seconds(5), at(0));
+    assert_eq!(unhinted, READ_FAR);
 }

@@ -75,7 +75,7 @@ impl Desk {
                 (State::spent(clock.now()), Some(why), false)
             }
         };
-        let life = life::look(&folder, &clock, &state, own.poll);
+        let life = life::look(&folder, &clock, &state, own.calm_poll);
         let given = life.holder.as_ref().and_then(|holder| holder.given.clone());
         let (settings, remarks) = match given.filter(|_| life.has_process() || life.is_well()) {
             Some(given) => as_given(environment, &given, own),

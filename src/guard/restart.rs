@@ -103,6 +103,9 @@ pub fn permit(
     memory.restarts.retain(|at| now.since(*at) < BURST_WINDOW);
     memory.restarts.push(now);
     memory.well_since = None;
+    // Somebody has started it since, or nothing would be restarted: what stamps
+    // say of that may be forgotten or step with the clock.
+    memory.stopped_since = None;
     memory.since_well = memory.since_well.saturating_add(1);
     if memory.since_well >= CRASH_LOOP {
         memory.crash_loop = Some(crash_loop(memory.since_well, now));

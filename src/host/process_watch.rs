@@ -91,6 +91,11 @@ impl ProcessWatch {
         });
     }
 
+    /// Whether the end of that process is noticed: it has not ended yet.
+    pub fn watches(&self, pid: u32) -> bool {
+        self.watched.iter().any(|(watched, ..)| *watched == pid)
+    }
+
     /// Why some ends are left to polling.
     pub fn trouble(&self) -> Option<String> {
         self.trouble.clone()

@@ -123,7 +123,7 @@ impl Machine {
             },
             threshold: self.settings.threshold,
             poll: self.settings.poll,
-            pace: (!self.mode.once).then_some(self.settings.poll),
+            pace: (!self.mode.once).then_some(self.settings.calm_poll),
             dry_run: self.mode.dry_run,
             eyes: Life {
                 boot_id,
@@ -435,6 +435,10 @@ impl World for Machine {
 
     fn told(&mut self) -> Option<Sent> {
         self.escalation.outcome()
+    }
+
+    fn notices(&mut self, pids: &[u32]) -> bool {
+        self.pulse.wait.notices(pids)
     }
 
     fn end_waits(&mut self) -> bool {

@@ -19,7 +19,7 @@ pub struct Pulse {
     /// The lock, where one is held.
     pub lock: Option<Lock>,
     clock: Clock,
-    /// `SAFETY_POLL_S`: the lock is touched at least this often.
+    /// The longest distance of two turns: the lock is touched at least this often.
     poll: Duration,
     pinged: Time,
     touched: Time,

@@ -21,7 +21,13 @@ impl Machine {
     /// When signals cannot be had.
     pub fn reader(settings: Settings, clock: Clock) -> Result<Machine, String> {
         let wait = Wait::new().map_err(|e| format!("signals cannot be had: {e}"))?;
-        let pulse = Pulse::new(wait, Notify::default(), None, clock.clone(), settings.poll);
+        let pulse = Pulse::new(
+            wait,
+            Notify::default(),
+            None,
+            clock.clone(),
+            settings.calm_poll,
+        );
         let mode = Mode {
             once: true,
             dry_run: true,

@@ -163,6 +163,12 @@ impl Session {
         }
     }
 
+    /// Whether it may be left behind by its agent: a command of the user's runs in
+    /// a shell that outlives it (contract 6.2).
+    pub fn runs_in_shell(&self) -> bool {
+        self.tool == "shell" && !self.command.is_empty() && !self.is_ssh
+    }
+
     /// Whether title or group make this session critical (the manual's first
     /// three marks; the fourth is a flag file).
     pub fn is_conductor_like(&self) -> bool {

@@ -17,7 +17,7 @@ const MINUTE: u64 = 60_000;
 /// So long after a time in which nobody looked nobody is asked, and a pane
 /// far from its time is read that seldom.
 const SETTLES: u64 = MINUTE;
-const READ_FAR: u64 = 30_000;
+const READ_FAR: u64 = 20 * MINUTE;
 /// A new poller is given a minute, and two looks are half a minute apart.
 const DEAF: u64 = MINUTE + 3 * 30_000;
 

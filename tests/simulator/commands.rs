@@ -99,7 +99,9 @@ impl Sim {
         // Whole seconds are written (contract 7.3).
         let wall = self.clocks.wall() / 1000 * 1000;
         self.row(id).hook = Some((event.to_owned(), wall));
-        self.hints.push(Hint::Hook(id.clone()));
+        if self.folder_watch {
+            self.hints.push(Hint::Hook(id.clone()));
+        }
     }
 
     /// A command of agent-deck begins, by whomever.

@@ -152,4 +152,30 @@ impl Sim {
         let lies = row.lie.is_some_and(|lie| lie != Lie::Leftover);
         !lies && row.agent.is_some() && matches!(row.terminal, Terminal::Stands(_))
     }
+
+    /// What opens right after a look, if something does.
+    pub fn trap(&mut self, id: &SessionId) {
+        let child = self.checks.recount.child(id);
+        let waited = child.map_or(0, |child| child.waited(self.clocks.truth));
+        let owns = self
+            .rows
+            .iter()
+            .any(|row| row.id == *id && row.bot.is_some());
+        if waited <= self.checks.threshold && !owns {
+            return;
+        }
+        let Some(row) = self.rows.iter_mut().find(|row| row.id == *id) else {
+            return;
+        };
+        match &mut row.front.trap {
+            None => {}
+            Some((0, ms, stand)) => {
+                let (ms, stand) = (*ms, *stand);
+                row.front.trap = None;
+                let id = id.clone();
+                self.after(ms, move |sim| sim.stands(&id, Some(stand)));
+            }
+            Some((more, ..)) => *more -= 1,
+        }
+    }
 }

@@ -66,6 +66,10 @@ fn play(seed: u64) -> (Play, Chance) {
         Mode::Daemon => *chance.pick(&[5000, 5000, 15_000, 60_000]).unwrap_or(&5000),
         Mode::Cron => 60_000,
     };
+    // As it is where the poll is not set.
+    if play.poll == 5000 && chance.percent(50) {
+        play.calm_poll = 15_000;
+    }
     (play, chance)
 }
 

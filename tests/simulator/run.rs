@@ -7,7 +7,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::time::Duration;
 
 use agent_deck_watchdog::capabilities::restart::UI_CONFIRM;
+use agent_deck_watchdog::clock::Time;
 use agent_deck_watchdog::guard::Limits;
+use agent_deck_watchdog::pace;
 use agent_deck_watchdog::remember;
 use agent_deck_watchdog::report;
 use agent_deck_watchdog::saving;
@@ -40,11 +42,18 @@ pub struct Play {
     pub mode: Mode,
     /// Poll distance in milliseconds.
     pub poll: u64,
+    /// The same while all is calm.
+    pub calm_poll: u64,
     /// Between a crash and the next start.
     pub down: u64,
     /// The watchdog between two turns, while one runs.
     pub watch: Option<Watch>,
+    /// When the next run of cron is due.
     next_turn: u64,
+    /// When the daemon's last turn began.
+    began: Time,
+    /// Something asked for a list at once.
+    at_once: bool,
     idle: (u64, usize),
 }
 
@@ -55,9 +64,12 @@ impl Play {
             sim,
             mode,
             poll: 5000,
+            calm_poll: 5000,
             down: 1000,
             watch: None,
             next_turn: 0,
+            began: Time(0),
+            at_once: false,
             idle: (0, 0),
         };
         let checks = &mut play.sim.checks;
@@ -90,7 +102,7 @@ impl Play {
                 continue;
             }
             let mut watch = self.watch.take().unwrap_or_else(|| self.start());
-            self.sim.checks.poll = self.poll;
+            self.sim.checks.poll = self.poll.max(self.calm_poll);
             let ran = catch_unwind(AssertUnwindSafe(|| match self.mode {
                 Mode::Daemon => self.daemon(&mut watch, end),
                 Mode::Cron => self.once(&mut watch),
@@ -115,6 +127,23 @@ impl Play {
         self.sim.checks.live.disturbed(self.sim.clocks.truth + down);
         if self.on_disk()["parcel"]["handed_over"] == true {
             self.sim.checks.message_lost();
+        }
+        // What was paid for and perhaps never begun is not tried again at once.
+        let profiles = self.on_disk()["profiles"].as_array().cloned();
+        if profiles
+            .iter()
+            .flatten()
+            .any(|known| known["running"] != serde_json::Value::Null)
+        {
+            let dedup = self
+                .sim
+                .checks
+                .poller_dedup
+                .max(self.sim.checks.nudge_dedup);
+            self.sim
+                .checks
+                .live
+                .disturbed(self.sim.clocks.truth + dedup);
         }
         self.sim.advance(down);
     }
@@ -175,7 +204,7 @@ impl Play {
             },
             threshold: ms(sim.checks.threshold),
             poll: ms(self.poll),
-            pace: (self.mode == Mode::Daemon).then(|| ms(self.poll)),
+            pace: (self.mode == Mode::Daemon).then(|| ms(self.calm_poll.max(self.poll))),
             dry_run: sim.dry_run,
             wanted: sim.profiles.clone(),
             eyes: Life {
@@ -190,14 +219,17 @@ impl Play {
             telling::forget_handed_over(&mut watch.state, sim);
         }
         self.next_turn = self.sim.truth();
+        self.at_once = true;
         watch
     }
 
     /// One turn, or what is between two; as `daemon::forever`. Whether it stays.
     fn daemon(&mut self, watch: &mut Watch, end: u64) -> bool {
+        let left = self.until_next_turn(watch);
         let sim = &mut self.sim;
-        if sim.truth() >= self.next_turn {
-            self.next_turn = sim.truth() + self.poll;
+        if left == 0 {
+            self.at_once = false;
+            self.began = sim.now();
             sim.checks.recount.turn_begins();
             turn::turn(watch, sim);
             follow(watch, sim);
@@ -214,9 +246,9 @@ impl Play {
                 }
                 Hint::Hook(id) => {
                     sim.checks.hinted(&id, sim.clocks.truth);
-                    turn::hook(watch, sim, &id);
+                    self.at_once |= turn::hook(watch, sim, &id);
                 }
-                Hint::ServerEnded | Hint::Flags => self.next_turn = sim.truth(),
+                Hint::ServerEnded | Hint::Flags => self.at_once = true,
             }
             look = true;
         }
@@ -251,11 +283,18 @@ impl Play {
         }
     }
 
+    /// Milliseconds until the next turn is due.
+    fn until_next_turn(&mut self, watch: &Watch) -> u64 {
+        let next = pace::next_turn(watch, &mut self.sim, self.began);
+        let left = next.since(self.sim.now()).as_millis() as u64;
+        if self.at_once { 0 } else { left }
+    }
+
     fn wait(&mut self, watch: &Watch, end: u64) {
+        let left = self.until_next_turn(watch);
         let sim = &mut self.sim;
         let now = sim.now();
-        let until = self.next_turn.min(end);
-        let left = until.saturating_sub(sim.truth());
+        let left = left.min(end.saturating_sub(sim.truth()));
         let due = turn::next_due(watch).map_or(left, |due| due.0.saturating_sub(now.0));
         if left > 0 {
             sim.rest(due.min(left).max(1));

@@ -114,6 +114,12 @@ pub struct Sim {
     pub dry_run: bool,
     /// Deaths are hints.
     pub process_watch: bool,
+    /// Hook records and flag files are.
+    pub folder_watch: bool,
+    /// Hints of deaths get lost, and nobody knows.
+    pub mute: bool,
+    /// How often all processes were searched through.
+    pub searches: usize,
     /// A signal asked it to leave.
     pub leaving: bool,
     /// User, HOME and tmux folder of the watchdog.
@@ -166,6 +172,9 @@ impl Sim {
             telling: false,
             dry_run: false,
             process_watch: true,
+            folder_watch: true,
+            mute: false,
+            searches: 0,
             leaving: false,
             eyes: "here".to_owned(),
             ledger: Vec::new(),
@@ -269,6 +278,11 @@ impl Sim {
         }
     }
 
+    /// Whether the end of that process will be a hint.
+    pub fn is_followed(&self, pid: u32) -> bool {
+        !self.over.contains(&pid) && self.watched.iter().any(|(_, of)| *of == pid)
+    }
+
     /// Power off: commands and everything else end.
     pub fn end_of_all_processes(&mut self) {
         self.schedule.clear();
@@ -336,7 +350,7 @@ impl Sim {
         let ended: Vec<Hint> = watched
             .map(|(id, _)| id.clone().map_or(Hint::ServerEnded, Hint::Ended))
             .collect();
-        if self.over.insert(pid) {
+        if !self.mute && self.over.insert(pid) {
             self.hints.extend(ended);
         }
     }

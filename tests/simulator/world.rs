@@ -138,32 +138,6 @@ impl Sim {
         }))
     }
 
-    /// What opens right after a look, if something does.
-    fn trap(&mut self, id: &SessionId) {
-        let child = self.checks.recount.child(id);
-        let waited = child.map_or(0, |child| child.waited(self.clocks.truth));
-        let owns = self
-            .rows
-            .iter()
-            .any(|row| row.id == *id && row.bot.is_some());
-        if waited <= self.checks.threshold && !owns {
-            return;
-        }
-        let Some(row) = self.rows.iter_mut().find(|row| row.id == *id) else {
-            return;
-        };
-        match &mut row.front.trap {
-            None => {}
-            Some((0, ms, stand)) => {
-                let (ms, stand) = (*ms, *stand);
-                row.front.trap = None;
-                let id = id.clone();
-                self.after(ms, move |sim| sim.stands(&id, Some(stand)));
-            }
-            Some((more, ..)) => *more -= 1,
-        }
-    }
-
     fn crash_if(&mut self, after: bool) {
         if self.crash_at == Some((self.saves, after)) {
             self.crash_at = None;
@@ -264,7 +238,10 @@ impl World for Sim {
         let blind = matches!(sight, Sight::Blind(_));
         match scope {
             Scope::All => self.checks.looked(truth, blind),
-            Scope::Panes => self.checks.panes_blind = blind,
+            Scope::Panes => {
+                self.searches += 1;
+                self.checks.panes_blind = blind;
+            }
         }
         self.advance(LOOK_MS);
         sight
@@ -487,6 +464,10 @@ impl World for Sim {
 
     fn told(&mut self) -> Option<Sent> {
         self.sent.take()
+    }
+
+    fn notices(&mut self, pids: &[u32]) -> bool {
+        self.folder_watch && pids.iter().all(|pid| self.is_followed(*pid))
     }
 
     fn end_waits(&mut self) -> bool {

@@ -79,9 +79,10 @@ fn unknown_screen_means_silence() {
         let mut stage = Stage::new();
         let id = stage.child_at("worker-a", stand);
         silence(&mut stage, &id, "nothing may be typed into it");
-        // Free again: asked when it has waited.
+        // Free again, which no record says: seen in time, and asked when it has
+        // waited.
         stage.sim().stands(&id, None);
-        stage.seconds(640);
+        stage.seconds(20 * 60 + 640);
         assert_eq!(stage.sends(&id).len(), 1, "{stand:?}");
     }
 }
