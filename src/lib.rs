@@ -21,7 +21,7 @@
 //! - [`guard`]: every guardrail, the only maker of permits; [`state`]: what is
 //!   held between runs
 //! - [`deck`]: agent-deck's words and places; [`host`]: the hands
-//! - [`model`], [`clock`], [`stored`]: nouns, stamps, records
+//! - [`model`], [`clock`], [`stored`], [`json`]: nouns, stamps, records, objects
 
 pub mod act;
 pub mod capabilities;
@@ -33,6 +33,7 @@ pub mod daemon;
 pub mod deck;
 pub mod guard;
 pub mod host;
+pub mod json;
 pub mod lasting;
 pub mod machine;
 pub mod model;

@@ -2,10 +2,11 @@
 //!
 //! This file does not know where they go.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use crate::capabilities::restart::is_critical;
 use crate::guard::{Purpose, Verdict};
+use crate::json::put;
 use crate::model::{Level, Profile, Session, SessionId, Status};
 use crate::outcome::Line;
 use crate::remember;
@@ -32,8 +33,8 @@ pub fn attempt<W: World>(
     verdict: &Verdict,
 ) {
     let mut line = head("attempt", purpose, &row.profile, &row.id, &row.title);
-    line.insert("evidence".to_owned(), json!(evidence));
-    line.insert("guard".to_owned(), rules(verdict));
+    put(&mut line, "evidence", &evidence);
+    put(&mut line, "guard", &rules(verdict));
     world.record(Record::Restart(line));
     world.note(
         Level::Warning,
@@ -63,8 +64,8 @@ pub fn outcome<W: World>(watch: &Watch, world: &mut W, id: &SessionId, line: &Li
         Purpose::Dead
     };
     let mut fields = head("outcome", purpose, &memory.profile, id, &memory.title);
-    fields.insert("outcome".to_owned(), json!(line.outcome));
-    fields.insert("text".to_owned(), json!(line.sentence));
+    put(&mut fields, "outcome", &line.outcome);
+    put(&mut fields, "text", &line.sentence);
     world.record(Record::Restart(fields));
     let level = match line.outcome {
         "done" | "accepted" => Level::Info,
@@ -77,8 +78,8 @@ pub fn outcome<W: World>(watch: &Watch, world: &mut W, id: &SessionId, line: &Li
 /// What became of a session's poller after a restart.
 pub fn poller<W: World>(world: &mut W, row: &Session, outcome: &str, sentence: &str) {
     let mut fields = head("outcome", Purpose::Deaf, &row.profile, &row.id, &row.title);
-    fields.insert("outcome".to_owned(), json!(outcome));
-    fields.insert("text".to_owned(), json!(sentence));
+    put(&mut fields, "outcome", &outcome);
+    put(&mut fields, "text", &sentence);
     world.record(Record::Restart(fields));
     world.note(
         Level::Info,
@@ -97,10 +98,10 @@ pub fn refusal<W: World>(
     verdict: Option<&Verdict>,
 ) {
     let mut line = head("refusal", purpose, &row.profile, &row.id, &row.title);
-    line.insert("rule".to_owned(), json!(rule));
-    line.insert("text".to_owned(), json!(sentence));
+    put(&mut line, "rule", &rule);
+    put(&mut line, "text", &sentence);
     if let Some(verdict) = verdict {
-        line.insert("guard".to_owned(), rules(verdict));
+        put(&mut line, "guard", &rules(verdict));
     }
     world.record(Record::Restart(line));
     world.note(
@@ -148,11 +149,11 @@ fn head(
     title: &str,
 ) -> Map<String, Value> {
     let mut line = Map::new();
-    line.insert("event".to_owned(), json!(event));
-    line.insert("capability".to_owned(), json!(capability(purpose)));
-    line.insert("profile".to_owned(), json!(profile.as_str()));
-    line.insert("session".to_owned(), json!(id.as_str()));
-    line.insert("title".to_owned(), json!(title));
+    put(&mut line, "event", &event);
+    put(&mut line, "capability", &capability(purpose));
+    put(&mut line, "profile", &profile.as_str());
+    put(&mut line, "session", &id.as_str());
+    put(&mut line, "title", &title);
     line
 }
 
@@ -162,10 +163,8 @@ fn rules(verdict: &Verdict) -> Value {
     for answer in &verdict.answers {
         let says = if answer.refuses { "no" } else { "yes" };
         let numbers = &answer.numbers;
-        rules.insert(
-            answer.rule.word().to_owned(),
-            json!(format!("{says}: {numbers}")),
-        );
+        let says = format!("{says}: {numbers}");
+        put(&mut rules, answer.rule.word(), &says);
     }
     Value::Object(rules)
 }

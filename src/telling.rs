@@ -6,9 +6,10 @@
 
 use std::time::Duration;
 
-use serde_json::{Map, Value, json};
+use serde_json::Map;
 
 use crate::clock::{Time, spoken};
+use crate::json::put;
 use crate::model::Level;
 use crate::state::{Backoff, Episode, Notice, Parcel, State};
 use crate::world::{Channel, Record, Sent, World};
@@ -356,13 +357,13 @@ fn queue(state: &mut State, key: &str, level: Level, text: String, now: Time) {
 /// A line for `escalations.log`.
 fn write<W: World>(world: &mut W, keys: &str, level: Level, text: &str, outcome: &str, why: &str) {
     let mut line = Map::new();
-    line.insert("episode".to_owned(), json!(keys));
-    line.insert("severity".to_owned(), json!(level.word()));
-    line.insert("outcome".to_owned(), json!(outcome));
+    put(&mut line, "episode", &keys);
+    put(&mut line, "severity", &level.word());
+    put(&mut line, "outcome", &outcome);
     if !why.is_empty() {
-        line.insert("why".to_owned(), json!(why));
+        put(&mut line, "why", &why);
     }
-    line.insert("text".to_owned(), Value::from(text));
+    put(&mut line, "text", &text);
     world.record(Record::Escalation(line));
 }
 

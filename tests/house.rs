@@ -18,6 +18,7 @@ const PURE: &[&str] = &[
     "deck/screen",
     "deck/trouble",
     "guard",
+    "json",
     "lasting",
     "model",
     "outcome",

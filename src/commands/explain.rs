@@ -3,7 +3,7 @@
 //!
 //! The rules answer for themselves; this file only puts their answers in a row.
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::desk::Desk;
 use super::find::Known;
@@ -17,6 +17,7 @@ use crate::cli::Exit;
 use crate::clock::{Time, spoken};
 use crate::guard::Verdict;
 use crate::host::logs::escape;
+use crate::json::{object, put};
 use crate::model::{Pane, Session, Status};
 use crate::telling;
 use crate::world::World;
@@ -385,18 +386,16 @@ impl Report for Explained<'_> {
         let Value::Object(map) = &mut all else {
             return all;
         };
-        map.insert("format".to_owned(), json!(super::FORMAT));
+        put(map, "format", &super::FORMAT);
         for (label, sentences) in self.sections() {
-            map.insert(
-                format!("{}_text", label.replace(' ', "_")),
-                json!(sentences),
-            );
+            let name = format!("{}_text", label.replace(' ', "_"));
+            put(map, &name, &sentences);
         }
         for (name, verdict) in self.verdicts() {
             let answers = verdict.iter().flat_map(|verdict| &verdict.answers);
             let answers: Vec<Value> = answers
                 .map(|answer| {
-                    json!({
+                    object!({
                         "rule": answer.rule.word(),
                         "agrees": !answer.refuses,
                         "numbers": answer.numbers,
@@ -404,7 +403,8 @@ impl Report for Explained<'_> {
                     })
                 })
                 .collect();
-            map.insert(format!("guard_{}", name.replace(' ', "_")), json!(answers));
+            let name = format!("guard_{}", name.replace(' ', "_"));
+            put(map, &name, &answers);
         }
         all
     }

@@ -10,12 +10,13 @@ use std::time::Duration;
 
 use rustix::io::Errno;
 use rustix::process::{Pid, test_kill_process};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::clock::{Clock, Time, spoken};
 use crate::deck::argv::RESTART_DEADLINE;
 use crate::host::lock::{Holder, Mode, read_holder};
 use crate::host::logs::escape;
+use crate::json::object;
 use crate::machine::memory;
 use crate::state::State;
 
@@ -192,7 +193,7 @@ impl Life {
     pub fn json(&self) -> Value {
         let seconds = |span: Option<Duration>| span.map(|span| span.as_secs());
         let holder = self.holder.as_ref();
-        json!({
+        object!({
             "alive": self.is_well(),
             "state": self.word(),
             "pid": holder.map(|h| h.pid),

@@ -3,7 +3,7 @@
 //!
 //! This file does not know how any of it is decided.
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::desk::{Desk, subject};
 use super::paper::{Light, Paper, cell, wrapped};
@@ -13,6 +13,7 @@ use crate::cli::Exit;
 use crate::clock::{Time, spoken};
 use crate::guard::{Answer, BURST, BURST_WINDOW, Rule};
 use crate::host::logs::escape;
+use crate::json::object;
 use crate::model::{Flags, Level};
 use crate::remember::FAILURES;
 use crate::state::ProfileMemory;
@@ -218,18 +219,17 @@ impl Report for Status<'_> {
     fn json(&self) -> Value {
         let stamp = |at: Option<Time>| at.map(Time::rfc3339);
         let attention = |attention: &Attention| {
-            json!({
+            object!({
                 "given_up": attention.given_up,
                 "level": attention.level.word(),
                 "text": attention.text,
                 "since": stamp(attention.since),
             })
         };
-        let pause =
-            self.desk.watch.flags.pause.map(
-                |pause| json!({ "since": stamp(Some(pause.since)), "until": stamp(pause.until) }),
-            );
-        json!({
+        let pause = self.desk.watch.flags.pause.map(
+            |pause| object!({ "since": stamp(Some(pause.since)), "until": stamp(pause.until) }),
+        );
+        object!({
             "format": FORMAT,
             "watchdog": self.desk.life.json(),
             "paused": pause,
@@ -285,23 +285,23 @@ fn lines(row: &Row, desk: &Desk) -> String {
 /// A session for programs; `explain` prints the same and more.
 pub fn json_row(row: &Row, desk: &Desk) -> Value {
     let answer = |answer: &&Answer| {
-        json!({
+        object!({
             "rule": answer.rule.word(),
             "numbers": answer.numbers,
             "until": answer.lifts.map(Time::rfc3339),
         })
     };
     let refusal = row.left_alone(desk);
-    let refusal = refusal.map(|(rule, text)| json!({ "rule": rule, "text": text }));
+    let refusal = refusal.map(|(rule, text)| object!({ "rule": rule, "text": text }));
     let act = row.last_act().map(|act| {
-        json!({
+        object!({
             "at": act.at.rfc3339(),
             "what": act.what,
             "outcome": act.outcome,
             "reason": act.reason,
         })
     });
-    json!({
+    object!({
         "id": row.id.as_str(),
         "title": row.title,
         "profile": row.profile.as_str(),

@@ -8,7 +8,7 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::time::Duration;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::desk::{Desk, subject};
 use super::find::{Known, find};
@@ -20,6 +20,7 @@ use crate::clock::{Time, spoken};
 use crate::config::{Environment, given_value};
 use crate::host::flags::{self, AUTORESTART, CLEAR, HOLD, PAUSE};
 use crate::host::logs::{Logs, escape};
+use crate::json::object;
 use crate::model::{Level, SessionId};
 use crate::world::World;
 
@@ -44,7 +45,7 @@ impl Report for Done {
     }
 
     fn json(&self) -> Value {
-        json!({
+        object!({
             "format": FORMAT,
             "session": self.session.as_ref().map(|known| known.id.as_str()),
             "title": self.session.as_ref().map(|known| &known.title),
@@ -180,7 +181,7 @@ pub fn watch(
     Ok(Done {
         session: Some(known),
         said,
-        force: json!({ "critical": !off || by_itself }),
+        force: object!({ "critical": !off || by_itself }),
     })
 }
 
@@ -211,7 +212,7 @@ pub fn hold(
     Ok(Done {
         session: Some(known),
         said,
-        force: json!({ "held": held, "until": end.map(Time::rfc3339) }),
+        force: object!({ "held": held, "until": end.map(Time::rfc3339) }),
     })
 }
 
@@ -235,7 +236,7 @@ pub fn pause(desk: &mut Desk, until: Until, environment: Environment) -> Result<
     Ok(Done {
         session: None,
         said,
-        force: json!({ "paused": paused, "until": end.map(Time::rfc3339) }),
+        force: object!({ "paused": paused, "until": end.map(Time::rfc3339) }),
     })
 }
 
@@ -270,7 +271,7 @@ pub fn clear(desk: &mut Desk, wanted: &str, environment: Environment) -> Result<
     Ok(Done {
         session: Some(known),
         said,
-        force: json!({ "cleared": taken }),
+        force: object!({ "cleared": taken }),
     })
 }
 

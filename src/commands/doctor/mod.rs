@@ -26,7 +26,7 @@
 use std::cell::RefCell;
 use std::fmt::Arguments;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::desk::Desk;
 use super::paper::{Light, Paper, wrapped};
@@ -34,6 +34,7 @@ use super::{FORMAT, Report};
 use crate::cli::Exit;
 use crate::config::Environment;
 use crate::host::logs::escape;
+use crate::json::object;
 
 mod able;
 mod agents;
@@ -218,14 +219,14 @@ impl Report for Doctor {
 
     fn json(&self) -> Value {
         let checks = self.checks.iter().map(|check| {
-            json!({
+            object!({
                 "name": check.name,
                 "result": check.word(),
                 "text": check.sentence.as_str(),
                 "mend": check.mend.as_str(),
             })
         });
-        json!({ "format": FORMAT, "checks": checks.collect::<Value>() })
+        object!({ "format": FORMAT, "checks": checks.collect::<Value>() })
     }
 
     fn exit(&self) -> Exit {

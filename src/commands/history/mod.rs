@@ -16,13 +16,14 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use super::paper::{Light, Paper, wrapped};
 use super::{FORMAT, Failed, Report};
 use crate::clock::{Time, spoken, wall_of};
 use crate::host::lock::{Mode, read_holder};
 use crate::host::logs::escape;
+use crate::json::{object, put};
 use lines::{Entry, Lines};
 use names::Names;
 use runs::{LEAST, Runs, Sign};
@@ -144,16 +145,16 @@ impl Report for History {
         } = self.summary;
         let stamp = Time::rfc3339;
         let gaps = self.runs.gaps.iter().map(
-            |gap| json!({ "from": stamp(gap.from), "to": stamp(gap.to), "certain": gap.certain }),
+            |gap| object!({ "from": stamp(gap.from), "to": stamp(gap.to), "certain": gap.certain }),
         );
         let unread = self.lines.unread.iter();
-        let unread = unread.map(|(file, why)| json!({ "file": file, "why": why }));
-        json!({
+        let unread = unread.map(|(file, why)| object!({ "file": file, "why": why }));
+        object!({
             "format": FORMAT,
             "since": stamp(self.from),
             "until": stamp(self.to),
             "session": self.session,
-            "summary": {
+            "summary": object!({
                 "restarts": restarts,
                 "restarts_in_vain": in_vain,
                 "given_up": given_up,
@@ -162,8 +163,8 @@ impl Report for History {
                 "only_written_down": written,
                 "not_told": not_told,
                 "not_run_s": self.runs.away(self.from).as_secs(),
-            },
-            "entries": self.lines.entries.iter().map(object).collect::<Vec<Value>>(),
+            }),
+            "entries": self.lines.entries.iter().map(line).collect::<Vec<Value>>(),
             "gaps": gaps.collect::<Vec<Value>>(),
             "last_sign_of_life": self.sign.map(|sign| stamp(sign.at)),
             "lines_unreadable": self.lines.torn,
@@ -176,7 +177,7 @@ impl Report for History {
 }
 
 /// One line of a log for programs; what does not apply is not there.
-fn object(entry: &Entry) -> Value {
+fn line(entry: &Entry) -> Value {
     let mut object = Map::new();
     let capability = if entry.deaf { "poller" } else { "restart" };
     let (outcome, rule, capability) = match entry.kind {
@@ -201,7 +202,7 @@ fn object(entry: &Entry) -> Value {
         ("why", &entry.why),
     ] {
         if !text.is_empty() {
-            object.insert(name.to_owned(), Value::from(text));
+            put(&mut object, name, &text);
         }
     }
     Value::Object(object)
