@@ -22,7 +22,7 @@ const PAUSE_FORGOTTEN: Duration = Duration::from_secs(86_400);
 pub fn book(watch: &mut Watch, now: Time) {
     outcome::end_backoffs(&mut watch.state, now);
     let mut told = Vec::new();
-    for (id, memory) in &watch.state.sessions {
+    for (id, memory) in watch.state.sessions.iter() {
         let listed = memory.missing_since.is_none() && watch.state.is_listed(&memory.profile);
         let dead = memory
             .dead_since

@@ -40,7 +40,7 @@ fn accepted(state: &mut State, now: Time) {
 }
 
 fn memory(state: &State) -> &Memory {
-    &state.sessions[&id()]
+    state.sessions.get(&id()).unwrap()
 }
 
 /// Rules that refuse the next restart at that moment.

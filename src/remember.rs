@@ -408,12 +408,10 @@ pub fn unwatched(state: &mut State, profile: &Profile, now: Time) -> News {
     let mut news = News::default();
     missing(state, profile, &[], &mut news, now);
     let gone = |m: &Memory| m.missing_since.is_some_and(|at| now.since(at) >= GONE);
-    let mut own = state
-        .sessions
-        .values()
-        .filter(|m| m.profile == *profile)
-        .peekable();
-    if own.peek().is_some() && own.all(gone) {
+    let is_own = |m: &&Memory| m.profile == *profile;
+    let own = state.sessions.values().filter(is_own).count();
+    let left = |m: &&Memory| is_own(m) && gone(m);
+    if own > 0 && own == state.sessions.values().filter(left).count() {
         telling::drop_all(state, profile.as_str());
     }
     news

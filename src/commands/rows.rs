@@ -73,7 +73,7 @@ pub fn rows<'a>(watch: &'a Watch, wanted: &Wanted, now: Time) -> Vec<Row<'a>> {
             rows.push(row(watch, &listed.id, title, profile, Some(listed), now));
         }
     }
-    for (id, memory) in &state.sessions {
+    for (id, memory) in state.sessions.iter() {
         // Those of a profile that cannot be listed, and those that have just left.
         let gone = memory.missing_since.is_some_and(|at| now.since(at) >= GONE);
         let ours = wanted.is_none_or(|wanted| wanted.contains(&memory.profile));

@@ -2,10 +2,9 @@
 //!
 //! This file does not know what is behind a name.
 
-use std::collections::BTreeMap;
 use std::fmt;
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use crate::clock::Time;
 use crate::stored::{Restored, Stored, fill};
@@ -57,32 +56,6 @@ impl Stored for SessionId {
 
     fn restore(&mut self, value: &Value) -> Restored {
         fill(self, value.as_str().and_then(SessionId::parse))
-    }
-}
-
-impl<T: Stored> Stored for BTreeMap<SessionId, T> {
-    fn blank() -> BTreeMap<SessionId, T> {
-        BTreeMap::new()
-    }
-
-    fn needed(&self) -> bool {
-        false
-    }
-
-    fn store(&mut self) -> Value {
-        let mut map = Map::new();
-        for (id, value) in self {
-            map.insert(id.to_string(), value.store());
-        }
-        Value::Object(map)
-    }
-
-    fn restore(&mut self, value: &Value) -> Restored {
-        for (id, value) in value.as_object().ok_or("")? {
-            let place = self.entry(SessionId::parse(id).ok_or("")?);
-            place.or_insert_with(T::blank).restore(value)?;
-        }
-        Ok(())
     }
 }
 

@@ -2,6 +2,7 @@
 //!
 //! This room does not know where any of it comes from, nor what follows from it.
 
+mod by_id;
 mod ids;
 mod process;
 mod screen;
@@ -9,6 +10,7 @@ mod session;
 mod telegram;
 mod user;
 
+pub use by_id::ById;
 pub use ids::{Profile, SessionId};
 pub use process::{AgentSays, Process, ProcessMark, Scope, Sight};
 pub use screen::{Screen, Silence};

@@ -4,11 +4,10 @@
 //! This file does not know the rules (`guard.rs`), what an answer means
 //! (`outcome.rs`), nor where the file lies.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::clock::Time;
-use crate::model::{ProcessMark, Profile, Session, SessionId};
+use crate::model::{ById, ProcessMark, Profile, Session, SessionId};
 use crate::stored::stored;
 
 mod child;
@@ -27,7 +26,7 @@ stored! {
     #[derive(Default)]
     pub struct State {
         /// Critical sessions, living and gone.
-        pub sessions: BTreeMap<SessionId, Memory>,
+        pub sessions: ById<Memory>,
         /// Owners of a Telegram bot.
         pub owners: Vec<Owner>,
         /// Which processes poll Telegram cannot be seen since.
@@ -160,8 +159,7 @@ impl State {
     pub fn memory(&mut self, profile: &Profile, id: &SessionId, title: &str) -> &mut Memory {
         let spent = self.spent;
         self.sessions
-            .entry(id.clone())
-            .or_insert_with(|| Memory::new(profile.clone(), title.to_owned(), spent))
+            .get_or_make(id, || Memory::new(profile.clone(), title.to_owned(), spent))
     }
 
     /// The owner's memory, made when there is none yet.

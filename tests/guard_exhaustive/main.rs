@@ -285,7 +285,7 @@ fn follow(node: &Node, event: Event, spacing: u64, flags: &Flags) -> Option<Node
         Event::NoEffect(session) => next.judge(session, false)?,
         Event::Done(session) => next.judge(session, true)?,
         Event::Well(session) => {
-            let memory = &next.state.sessions[&id(session)];
+            let memory = next.state.sessions.get(&id(session)).unwrap();
             if next.open.is_some() || memory.since_well == 0 && memory.skipped.is_none() {
                 return None;
             }

@@ -187,7 +187,15 @@ fn disk_full() {
     assert_eq!(stage.says("is written again"), 1);
     assert_eq!(
         stage.budget_used(&id),
-        stage.play.watch.as_ref().unwrap().state.sessions[&id]
+        stage
+            .play
+            .watch
+            .as_ref()
+            .unwrap()
+            .state
+            .sessions
+            .get(&id)
+            .unwrap()
             .restarts
             .len()
     );
