@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value};
 
 use crate::clock::Time;
+use crate::json::keep;
 use crate::model::Level;
 
 use super::folder;
@@ -231,7 +232,7 @@ fn plain_line(at: Time, level: &str, subject: &str, sentence: &str) -> String {
 fn json_line(at: Time, mut object: Map<String, Value>) -> String {
     // What stands around the object: the time, braces, the line's end.
     const FRAME: usize = 64;
-    object.remove("time");
+    keep(&mut object, &mut |key, _| key != "time");
     let mut text = json_object(&object);
     if text.len() > LINE_MAX - FRAME {
         object.values_mut().for_each(shorten);
@@ -240,11 +241,11 @@ fn json_line(at: Time, mut object: Map<String, Value>) -> String {
     if text.len() > LINE_MAX - FRAME {
         // Too many parts: keep the short ones, as long as they fit.
         let mut room = LINE_MAX / 2;
-        object.retain(|key, value| {
+        keep(&mut object, &mut |key, value| {
             let length = key.len() + json(value).len() + 4;
-            let keep = length < TEXT_MAX && length < room;
-            room -= if keep { length } else { 0 };
-            keep
+            let fits = length < TEXT_MAX && length < room;
+            room -= if fits { length } else { 0 };
+            fits
         });
         object.insert("cut".to_owned(), Value::Bool(true));
         text = json_object(&object);

@@ -73,7 +73,7 @@ fn says_none(object: &Object) -> bool {
 }
 
 fn text_of(raw: &Raw, mut object: Object, asked: &SessionId) -> Result<Option<String>, NoAnswer> {
-    let content = match object.remove("content") {
+    let content = match object.get_mut("content").map(Value::take) {
         Some(Value::String(content)) if text(&object, "role") == "pane" => content,
         _ => return Err(raw.refusal()),
     };

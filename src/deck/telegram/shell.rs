@@ -14,6 +14,7 @@ use serde_json::Value;
 use super::cursor::{Cursor, among};
 use super::normalised;
 use super::words::{Reader, Variables, Word, is_name, plain_name};
+use crate::json::keep;
 use crate::model::Declared;
 
 /// The variable that all this is about.
@@ -208,7 +209,7 @@ impl Shell {
 
     /// All variables but the home folder may have changed, and `set -a`.
     fn forget(&mut self) {
-        let home = self.variables.remove("HOME").unwrap_or_default();
+        let home = self.variables.get("HOME").cloned().unwrap_or_default();
         self.variables = Variables::new();
         self.variables.insert("HOME".to_owned(), home);
         self.all = None;
@@ -360,7 +361,8 @@ impl Shell {
                 self.change(None);
                 self.exported = Some(false);
             } else if is_name(name) {
-                self.variables.remove(&*String::from_utf8_lossy(name));
+                let name = String::from_utf8_lossy(name);
+                keep(&mut self.variables, &mut |known, _| known != name);
             } else if name != b"-v" {
                 if name == b"\0" {
                     self.lose(SPELLED);

@@ -9,6 +9,7 @@
 use serde_json::{Map, Value};
 
 use super::cursor::Cursor;
+use crate::json::keep;
 
 type Table = Map<String, Value>;
 
@@ -74,7 +75,7 @@ fn marked(mark: Value) -> Value {
 
 /// Takes the marks out of everything below.
 fn unmark(table: &mut Table) {
-    table.remove(MARK);
+    keep(table, &mut |name, _| name != MARK);
     for value in table.values_mut() {
         if let Value::Object(inner) = value {
             unmark(inner);
