@@ -58,7 +58,8 @@ impl Display for Print {
 /// Who starts it, and whether that is set up right.
 pub fn checks(case: &mut Case) {
     let mut starters = systemd(case);
-    starters |= launchd::checks(case);
+    // Elsewhere there is none.
+    starters |= cfg!(target_os = "macos") && launchd::checks(case);
     starters |= cron::checks(case);
     if !starters {
         nothing(case);
