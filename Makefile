@@ -18,11 +18,13 @@ SHARE = $(DESTDIR)$(PREFIX)/share
 # Rust's own linker folds functions that are alike and packs relocations. Tables for
 # unwinding are of no use where a panic aborts: none are made, tables.ld drops std's, and
 # without the unwinder itself (contrib/no-unwind/lib.rs) std's reader of debug information
-# falls away too: 40 % smaller in all.
+# falls away too: 40 % smaller in all. Functions with much on their stack stay apart: what
+# lies far up in a large frame is reached by longer instructions.
 NO_UNWIND := target/no-unwind/$(STATIC_TARGET)/libno_unwind.rlib
 STATIC_FLAGS ?= -C linker=rust-lld -C link-arg=--icf=all -C link-arg=-zpack-relative-relocs \
     -C force-unwind-tables=no -C link-arg=--no-eh-frame-hdr -C link-arg=-Tcontrib/no-unwind/tables.ld \
-    --cfg no_unwind --extern no_unwind=$(NO_UNWIND) --cfg sha2_backend="soft" --cfg sha2_backend_soft="compact"
+    --cfg no_unwind --extern no_unwind=$(NO_UNWIND) --cfg sha2_backend="soft" --cfg sha2_backend_soft="compact" \
+    -C llvm-args=--inline-max-stacksize=256
 
 # The tests wait more than they compute: more of them at once than there are cores.
 export RUST_TEST_THREADS ?= 6
