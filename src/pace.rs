@@ -8,8 +8,8 @@
 
 use crate::capabilities::restart::is_critical;
 use crate::clock::Time;
-use crate::model::{Profile, Scope, Session, Status};
-use crate::watch::Watch;
+use crate::model::{Scope, Session, Status};
+use crate::watch::{Deck, Watch};
 use crate::world::World;
 
 /// When the next turn is due after one that began at that moment, if nothing
@@ -24,19 +24,15 @@ pub fn next_turn<W: World>(watch: &Watch, world: &mut W, begin: Time) -> Time {
 /// Whether no critical session of any profile can die unnoticed.
 pub fn is_calm<W: World>(watch: &Watch, world: &mut W) -> bool {
     let mut decks = watch.decks.iter();
-    let all = decks.all(|deck| is_noticed(watch, world, &deck.profile, &deck.rows));
+    let all = decks.all(|deck| is_noticed(watch, world, deck));
     all && !watch.decks.is_empty()
 }
 
-/// Whether none of these rows, of one profile, can die unnoticed: it is listed,
-/// hooks and flags are watched, and so is the process of every critical session
-/// that is not at rest.
-pub fn is_noticed<W: World>(
-    watch: &Watch,
-    world: &mut W,
-    profile: &Profile,
-    rows: &[Session],
-) -> bool {
+/// Whether none of the critical sessions in this list can die unnoticed: it is
+/// the last one asked for, hooks and flags are watched, and so are the processes
+/// of all that are not at rest.
+pub fn is_noticed<W: World>(watch: &Watch, world: &mut W, deck: &Deck) -> bool {
+    let rows = &deck.rows;
     let mut pids = Vec::new();
     let at_rest = |row: &Session| row.archived || row.status == Status::Stopped;
     for row in rows.iter().filter(|row| is_critical(row, &watch.flags)) {
@@ -52,7 +48,7 @@ pub fn is_noticed<W: World>(
     // Where all are dead, it is the processes that say whether that is true.
     let any_alive = rows.iter().any(|row| row.status.is_alive() && !row.is_ssh);
     let all_dead = !any_alive && rows.iter().any(|row| row.status == Status::Error);
-    !all_dead && watch.state.is_listed(profile) && world.notices(&pids)
+    !all_dead && watch.state.is_listed(&deck.profile) && world.notices(&pids)
 }
 
 /// Searches for processes.

@@ -18,7 +18,7 @@ use crate::pace;
 use crate::remember::{FORGET, GONE};
 use crate::state::{Child, Memory, say};
 use crate::telling::{self, Kind};
-use crate::watch::{Reading, Watch};
+use crate::watch::{Deck, Reading, Watch};
 use crate::world::World;
 
 /// Panes read a turn: twenty take about as long as one restart (contract 14.1),
@@ -84,21 +84,19 @@ fn usual(watch: &mut Watch, profile: &Profile, length: Duration) -> Duration {
 }
 
 /// Books a good list: who waits, who does not any more, who is gone.
-pub fn book(watch: &mut Watch, profile: &Profile, rows: &[Session], now: Time) {
-    let waiting: Vec<&Session> = rows.iter().filter(|row| is_read(watch, row, now)).collect();
-    for row in &waiting {
-        let child = watch.state.child(row);
-        child.title.clone_from(&row.title);
-        child.profile.clone_from(&row.profile);
-        patrol::waits(child);
-    }
+pub fn book(watch: &mut Watch, deck: &Deck) {
+    let now = deck.listed;
     let dedup = watch.rules.limits.nudge_dedup;
     let mut children = std::mem::take(&mut watch.state.children);
     children.retain_mut(|child| {
-        if child.profile != *profile || waiting.iter().any(|row| row.id == child.id) {
+        if child.profile != deck.profile {
             return true;
         }
-        match rows.iter().find(|row| row.id == child.id) {
+        match deck.row(&child.id) {
+            Some(row) if is_read(watch, row, child.asks, now) => {
+                patrol::waits(child, row);
+                true
+            }
             Some(row) => {
                 let over = patrol::left(child, row, now) || !patrol::is_child(row);
                 stops_waiting(watch, child, over, now);
@@ -116,11 +114,16 @@ pub fn book(watch: &mut Watch, profile: &Profile, rows: &[Session], now: Time) {
         }
     });
     watch.state.children = children;
+    for row in &deck.rows {
+        if is_read(watch, row, false, now) {
+            patrol::waits(watch.state.child(row), row);
+        }
+    }
 }
 
 /// Whether the pane of a row is to be read: it is a child that waits, or a
-/// critical session at its start, or one whose dialog has been told.
-fn is_read(watch: &Watch, row: &Session, now: Time) -> bool {
+/// critical session at its start, or one that asks for something in a dialog.
+fn is_read(watch: &Watch, row: &Session, asks: bool, now: Time) -> bool {
     if row.status != Status::Waiting || patrol::is_child(row) {
         return row.status == Status::Waiting;
     }
@@ -129,17 +132,12 @@ fn is_read(watch: &Watch, row: &Session, now: Time) -> bool {
     let started = memory.and_then(Memory::last_restart).max(row.created);
     let started = started.max(agent.map(|agent| agent.started));
     let starting = is_critical(row, &watch.flags) && patrol::is_starting(row, started, now);
-    let asks = watch
-        .state
-        .children
-        .iter()
-        .any(|child| child.id == row.id && child.asks);
     starting || asks
 }
 
 /// What was told of it because it waited is over; `all`: so is its episode.
 fn stops_waiting(watch: &mut Watch, child: &Child, all: bool, now: Time) {
-    watch.rounds.readings.retain(|r| r.id != child.id);
+    watch.rounds.readings.retain(|id, _| *id != child.id);
     let subject = child.id.as_str();
     let text = format!("{} ({subject}) does not wait any more", child.title);
     for kind in WHILE_WAITING {
@@ -171,13 +169,13 @@ pub fn next_due(watch: &Watch) -> Option<Time> {
 /// The row of a child that waits, in a list that is good.
 fn waiting_row<'a>(watch: &'a Watch, child: &Child) -> Option<&'a Session> {
     let listed = watch.state.is_listed(&child.profile);
-    let row = watch.rows(&child.profile).iter().find(|r| r.id == child.id);
+    let row = watch.deck(&child.profile)?.row(&child.id);
     row.filter(|_| listed && child.waits)
 }
 
 /// The last and the next reading of a child.
 fn reading(watch: &Watch, child: &Child) -> (Time, Time) {
-    let known = watch.rounds.readings.iter().find(|r| r.id == child.id);
+    let known = watch.rounds.readings.get(&child.id);
     let earlier = (child.read.unwrap_or_default(), Time(0));
     known.map_or(earlier, |reading| (reading.last, reading.due))
 }
@@ -209,38 +207,36 @@ pub fn step<W: World>(watch: &mut Watch, world: &mut W) -> bool {
         Ok(Pane::Gone) => unread(watch, &row, "its terminal is gone", now),
         Err(why) => unread(watch, &row, &why.to_string(), now),
     };
-    book_reading(watch, world, row, due);
+    book_reading(watch, world, &row, due);
     true
 }
 
 /// It was read: when it is read again, given when something may be due.
-fn book_reading<W: World>(watch: &mut Watch, world: &mut W, row: Session, due: Option<Time>) {
+fn book_reading<W: World>(watch: &mut Watch, world: &mut W, row: &Session, due: Option<Time>) {
     let now = world.now();
     if watch.rules.pace.is_none() {
-        watch.state.child(&row).read = Some(now);
+        watch.state.child(row).read = Some(now);
     }
     // A critical session is only looked at for its first minutes.
-    let longest = if patrol::is_child(&row) && world.notices(&[]) {
+    let longest = if patrol::is_child(row) && world.notices(&[]) {
         patrol::READ_HINTED
     } else {
         patrol::READ_FAR
     };
-    let id = row.id;
-    let readings = &mut watch.rounds.readings;
-    let before = readings.iter().find(|reading| reading.id == id);
-    let before = before.map_or(Duration::ZERO, |reading| reading.due.since(reading.last));
-    let distance = patrol::next_reading(due, before, longest, watch.rules.poll, now);
-    readings.retain(|reading| reading.id != id);
-    readings.push(Reading {
-        id,
+    let first = Reading {
         last: now,
-        due: now.plus(distance),
-    });
+        due: now,
+    };
+    let reading = watch.rounds.readings.get_or_make(&row.id, || first);
+    let before = reading.due.since(reading.last);
+    let distance = patrol::next_reading(due, before, longest, watch.rules.poll, now);
+    reading.last = now;
+    reading.due = now.plus(distance);
 }
 
 /// A pause or a hold came or went: whoever was held back may be asked.
 pub fn flags_changed(watch: &mut Watch, now: Time) {
-    for reading in &mut watch.rounds.readings {
+    for reading in watch.rounds.readings.values_mut() {
         reading.due = reading.due.min(now);
     }
 }
@@ -248,8 +244,7 @@ pub fn flags_changed(watch: &mut Watch, now: Time) {
 /// A hook record came: something happened in that session, so its pane is read
 /// at once if it waits, but not more often than once a poll.
 pub fn hook(watch: &mut Watch, id: &SessionId, now: Time) {
-    let mut readings = watch.rounds.readings.iter_mut();
-    if let Some(reading) = readings.find(|reading| reading.id == *id) {
+    if let Some(reading) = watch.rounds.readings.get_mut(id) {
         let soonest = now.max(reading.last.plus(watch.rules.poll));
         reading.due = reading.due.min(soonest);
     }

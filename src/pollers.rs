@@ -165,8 +165,8 @@ fn miss(watch: &mut Watch, owners: &[Owner], now: Time) {
         }
         poller::unknown(memory);
         // One that is listed and dead is not gone.
-        let mut rows = watch.decks.iter().flat_map(|deck| &deck.rows);
-        if rows.any(|row| row.id == memory.id && row.status == Status::Error) {
+        let mut rows = watch.decks.iter().filter_map(|deck| deck.row(&memory.id));
+        if rows.any(|row| row.status == Status::Error) {
             memory.missed_since = None;
             continue;
         }

@@ -115,25 +115,21 @@ pub fn believe_empty(state: &mut State, profile: &Profile, now: Time) -> bool {
 }
 
 /// Books a good list.
-pub fn list(
-    state: &mut State,
-    profile: &Profile,
-    rows: &[Session],
-    flags: &Flags,
-    sight: &Sight,
-    now: Time,
-) -> News {
+pub fn list(state: &mut State, deck: &Deck, flags: &Flags, sight: &Sight) -> News {
+    let (profile, now) = (&deck.profile, deck.listed);
     let mut news = News::default();
     answered(state, profile, &mut news, now);
-    if !rows.is_empty() {
+    if !deck.rows.is_empty() {
         state.profile(profile).empty_since = None;
     }
-    let critical: Vec<&Session> = rows.iter().filter(|row| is_critical(row, flags)).collect();
-    for row in &critical {
+    let critical = |row: &&Session| is_critical(row, flags);
+    let rows: Vec<&Session> = deck.rows.iter().filter(critical).collect();
+    for row in &rows {
         one(state, row, sight, &mut news, now);
     }
-    missing(state, profile, &critical, &mut news, now);
-    together::book(state, profile, rows, &critical, sight, now);
+    let listed = |id: &SessionId| deck.row(id).filter(critical).is_some();
+    missing(state, profile, &listed, &mut news, now);
+    together::book(state, profile, &deck.rows, &rows, sight, now);
     news
 }
 
@@ -406,7 +402,7 @@ fn written_once(
 /// its sessions are gone, nothing is told of it any more.
 pub fn unwatched(state: &mut State, profile: &Profile, now: Time) -> News {
     let mut news = News::default();
-    missing(state, profile, &[], &mut news, now);
+    missing(state, profile, &|_| false, &mut news, now);
     let gone = |m: &Memory| m.missing_since.is_some_and(|at| now.since(at) >= GONE);
     let is_own = |m: &&Memory| m.profile == *profile;
     let own = state.sessions.values().filter(is_own).count();
@@ -434,7 +430,7 @@ pub fn answers_again(state: &mut State, profile: &Profile, now: Time) {
 fn missing(
     state: &mut State,
     profile: &Profile,
-    critical: &[&Session],
+    listed: &dyn Fn(&SessionId) -> bool,
     news: &mut News,
     now: Time,
 ) {
@@ -444,7 +440,7 @@ fn missing(
         .iter_mut()
         .filter(|(_, m)| m.profile == *profile)
     {
-        if critical.iter().any(|row| row.id == *id) {
+        if listed(id) {
             continue;
         }
         let since = *memory.missing_since.get_or_insert(now);

@@ -368,9 +368,9 @@ fn write<W: World>(world: &mut W, keys: &str, level: Level, text: &str, outcome:
 }
 
 /// Writes down the events that were not told by themselves.
-pub fn write_deduplicated<W: World>(before: &State, state: &State, world: &mut W) {
+pub fn write_deduplicated<W: World>(before: &[Episode], state: &State, world: &mut W) {
     for episode in &state.episodes {
-        let known = before.episodes.iter().find(|e| e.key == episode.key);
+        let known = before.iter().find(|e| e.key == episode.key);
         if episode.suppressed > known.map_or(0, |e| e.suppressed) {
             write(
                 world,

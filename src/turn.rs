@@ -21,9 +21,9 @@ use crate::outcome;
 use crate::remember::{self, News};
 use crate::saving::save;
 use crate::settle::settle;
-use crate::state::State;
+use crate::state::Episode;
 use crate::telling::{self, Kind};
-use crate::watch::Watch;
+use crate::watch::{Deck, Watch};
 use crate::world::World;
 use crate::{pace, patrol, pollers, refusal, report};
 
@@ -32,7 +32,7 @@ const FRESH: Duration = Duration::from_secs(1);
 
 /// A whole turn.
 pub fn turn<W: World>(watch: &mut Watch, world: &mut W) {
-    let before = watch.state.clone();
+    let before = watch.state.episodes.clone();
     let now = world.now();
     watch.began.get_or_insert(now);
     if !watch.remembered {
@@ -55,7 +55,7 @@ pub fn turn<W: World>(watch: &mut Watch, world: &mut W) {
 /// Between turns: serves the looks that are due, one piece of what is due of the
 /// other capabilities, and passes messages on.
 pub fn between<W: World>(watch: &mut Watch, world: &mut W) {
-    let before = watch.state.clone();
+    let before = watch.state.episodes.clone();
     let now = world.now();
     if watch.passes.iter().any(|at| *at <= now) {
         watch.passes.retain(|at| *at > now);
@@ -190,7 +190,7 @@ fn observe<W: World>(watch: &mut Watch, world: &mut W) {
             remember::answers_again(&mut watch.state, &profile, now);
             let news = remember::unwatched(&mut watch.state, &profile, now);
             write_news(watch, world, news);
-            patrol::book(watch, &profile, &[], now);
+            patrol::book(watch, &Deck::new(&profile, Vec::new(), now));
         }
     }
     let begin = world.now();
@@ -224,27 +224,21 @@ fn observe_one<W: World>(watch: &mut Watch, world: &mut W, profile: &Profile, be
         watch.keep_hinted(Some(profile));
         return;
     };
-    if watch.sighted < begin && !pace::is_noticed(watch, world, profile, &rows) {
+    let deck = Deck::new(profile, rows, now);
+    if watch.sighted < begin && !pace::is_noticed(watch, world, &deck) {
         // The list shows something that no hint revealed.
         pace::search(watch, world);
     }
     if patrol::after_gap(watch, profile, now) {
         pollers::after_gap(watch, profile);
     }
-    let news = remember::list(
-        &mut watch.state,
-        profile,
-        &rows,
-        &watch.flags,
-        &watch.sight,
-        now,
-    );
+    let news = remember::list(&mut watch.state, &deck, &watch.flags, &watch.sight);
     write_news(watch, world, news);
-    if rows.iter().any(|row| row.status.is_alive()) && !watch.life_seen() {
+    if deck.rows.iter().any(|row| row.status.is_alive()) && !watch.life_seen() {
         watch.state.life = Some(watch.rules.eyes.clone());
     }
-    patrol::book(watch, profile, &rows, now);
-    plan(watch, profile, rows, now);
+    patrol::book(watch, &deck);
+    plan(watch, deck);
     world.detail(profile.as_str(), &report::tick(watch, profile));
     if watch.rules.dry_run {
         report::nothing_to_do(watch, world, profile);
@@ -279,13 +273,14 @@ fn no_list<W: World>(
 }
 
 /// Plans looks at what reads dead; the others need none.
-fn plan(watch: &mut Watch, profile: &Profile, rows: Vec<Session>, now: Time) {
-    let dead: Vec<SessionId> = restart::wishes(&rows, &watch.flags)
+fn plan(watch: &mut Watch, deck: Deck) {
+    let (profile, now) = (deck.profile.clone(), deck.listed);
+    let dead: Vec<SessionId> = restart::wishes(&deck.rows, &watch.flags)
         .map(|row| row.id.clone())
         .collect();
-    watch.take_rows(profile, rows, now);
+    watch.take(deck);
     let sessions = &watch.state.sessions;
-    let elsewhere = |id: &SessionId| sessions.get(id).is_some_and(|m| m.profile != *profile);
+    let elsewhere = |id: &SessionId| sessions.get(id).is_some_and(|m| m.profile != profile);
     watch
         .looks
         .retain(|p| p.hinted || dead.contains(&p.id) || elsewhere(&p.id));
@@ -426,7 +421,7 @@ pub fn examine<W: World>(watch: &Watch, world: &mut W, row: &Session) -> Finding
 }
 
 /// Passes messages on and saves what changed.
-fn finish<W: World>(watch: &mut Watch, world: &mut W, before: &State, durable: bool) {
+fn finish<W: World>(watch: &mut Watch, world: &mut W, before: &[Episode], durable: bool) {
     let now = world.now();
     if watch.rules.dry_run {
         return;

@@ -10,7 +10,7 @@ use crate::capabilities::look::FirstLook;
 use crate::capabilities::restart::turn_order;
 use crate::clock::Time;
 use crate::guard::{Limits, Surroundings};
-use crate::model::{Flags, Profile, Session, SessionId, Sight};
+use crate::model::{ById, Flags, Profile, Session, SessionId, Sight};
 use crate::state::{Life, State};
 use crate::telling;
 
@@ -87,7 +87,7 @@ pub struct Watch {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rounds {
     /// Children that wait, with their last and next readings.
-    pub readings: Vec<Reading>,
+    pub readings: ById<Reading>,
     /// Panes that may still be read in this turn.
     pub reads_left: u32,
     /// Messages that may still be sent in this turn.
@@ -95,10 +95,8 @@ pub struct Rounds {
 }
 
 /// When one pane was read, and is to be read again.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reading {
-    /// Of which child.
-    pub id: SessionId,
     /// The last reading by this run.
     pub last: Time,
     /// The next one.
@@ -110,10 +108,42 @@ pub struct Reading {
 pub struct Deck {
     /// Which.
     pub profile: Profile,
-    /// Its rows.
+    /// Its rows, in agent-deck's order.
     pub rows: Vec<Session>,
     /// When it was listed.
     pub listed: Time,
+    /// Where the rows are, in the order of their ids.
+    places: Vec<u32>,
+}
+
+impl Deck {
+    /// A list that came at that moment.
+    pub fn new(profile: &Profile, rows: Vec<Session>, listed: Time) -> Deck {
+        let mut deck = Deck {
+            profile: profile.clone(),
+            rows,
+            listed,
+            places: Vec::new(),
+        };
+        for (at, row) in (0..).zip(&deck.rows) {
+            let place = deck.place(&row.id).unwrap_or_else(|place| place);
+            deck.places.insert(place, at);
+        }
+        deck
+    }
+
+    /// The row of that id.
+    pub fn row(&self, id: &SessionId) -> Option<&Session> {
+        let place = self.place(id).ok()?;
+        self.rows.get(self.places[place] as usize)
+    }
+
+    /// Where its place is, or where it would be.
+    fn place(&self, id: &SessionId) -> Result<usize, usize> {
+        let rows = &self.rows;
+        self.places
+            .binary_search_by(|at| rows[*at as usize].id.cmp(id))
+    }
 }
 
 /// A look that is planned.
@@ -186,10 +216,14 @@ impl Watch {
         }
     }
 
+    /// The last good list of one profile.
+    pub fn deck(&self, profile: &Profile) -> Option<&Deck> {
+        self.decks.iter().find(|deck| deck.profile == *profile)
+    }
+
     /// The rows of one profile in its last good list.
     pub fn rows(&self, profile: &Profile) -> &[Session] {
-        let deck = self.decks.iter().find(|deck| deck.profile == *profile);
-        deck.map_or(&[], |deck| &deck.rows)
+        self.deck(profile).map_or(&[], |deck| &deck.rows)
     }
 
     /// All rows of all profiles.
@@ -199,24 +233,18 @@ impl Watch {
 
     /// The session's row in the last good list.
     pub fn row(&self, id: &SessionId) -> Option<&Session> {
-        self.all_rows().find(|row| row.id == *id)
+        self.decks.iter().find_map(|deck| deck.row(id))
     }
 
     /// Takes a good list in.
-    pub fn take_rows(&mut self, profile: &Profile, rows: Vec<Session>, listed: Time) {
-        let profile = profile.clone();
-        self.decks.retain(|deck| deck.profile != profile);
-        self.decks.push(Deck {
-            profile,
-            rows,
-            listed,
-        });
+    pub fn take(&mut self, deck: Deck) {
+        self.decks.retain(|known| known.profile != deck.profile);
+        self.decks.push(deck);
     }
 
     /// How old the last good list of a profile is.
     pub fn list_age(&self, profile: &Profile, now: Time) -> Duration {
-        let deck = self.decks.iter().find(|deck| deck.profile == *profile);
-        now.since(deck.map_or(Time(0), |deck| deck.listed))
+        now.since(self.deck(profile).map_or(Time(0), |deck| deck.listed))
     }
 
     /// Whether another watched profile, the one that it is remembered in, lists
@@ -225,7 +253,8 @@ impl Watch {
         let Some(memory) = self.state.sessions.get(&row.id) else {
             return false;
         };
-        memory.profile != row.profile && self.rows(&memory.profile).iter().any(|r| r.id == row.id)
+        let there = self.deck(&memory.profile);
+        memory.profile != row.profile && there.is_some_and(|deck| deck.row(&row.id).is_some())
     }
 
     /// The look that is planned at a session.
@@ -259,10 +288,10 @@ impl Watch {
     pub fn keep_hinted(&mut self, profile: Option<&Profile>) {
         let decks = &self.decks;
         let concerned = |id: &SessionId| {
-            let decks = decks
+            let mut decks = decks
                 .iter()
                 .filter(|d| profile.is_none_or(|p| d.profile == *p));
-            decks.flat_map(|d| &d.rows).any(|row| row.id == *id)
+            decks.any(|deck| deck.row(id).is_some())
         };
         self.looks
             .retain(|planned| planned.hinted || !concerned(&planned.id));
@@ -303,7 +332,7 @@ impl Watch {
     /// Looks at sessions that are not listed any more lead nowhere.
     pub fn drop_unlisted(&mut self) {
         let decks = &self.decks;
-        let listed = |id: &SessionId| decks.iter().flat_map(|d| &d.rows).any(|row| row.id == *id);
+        let listed = |id: &SessionId| decks.iter().any(|deck| deck.row(id).is_some());
         self.looks.retain(|planned| listed(&planned.id));
     }
 

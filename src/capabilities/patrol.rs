@@ -99,7 +99,9 @@ pub fn digest(screen: &Screen) -> String {
 }
 
 /// A good list says that it waits.
-pub fn waits(child: &mut Child) {
+pub fn waits(child: &mut Child, row: &Session) {
+    child.title.clone_from(&row.title);
+    child.profile.clone_from(&row.profile);
     child.waits = true;
     child.recovering_since = None;
     child.missed_since = None;

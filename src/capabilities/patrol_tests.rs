@@ -133,7 +133,7 @@ fn another_status_ends_the_timer_and_only_rest_ends_the_episode() {
     assert!(!left(&mut child, &working, at(610)));
     assert_eq!((child.since, child.digest.as_str()), (None, ""));
     // It waits again before it has recovered.
-    waits(&mut child);
+    waits(&mut child, &row());
     assert_eq!(child.nudges, 2);
     assert!(!left(&mut child, &working, at(700)));
     let mut dead = row();

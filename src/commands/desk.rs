@@ -17,11 +17,12 @@ use crate::config::{Environment, Settings, VARIABLES, given_value};
 use crate::guard::{self, Purpose};
 use crate::machine::Machine;
 use crate::machine::memory::{self, Found};
-use crate::model::{NoAnswer, Profile, Scope, Session, SessionId, Status};
+use crate::model::{NoAnswer, Profile, Session, SessionId, Status};
+use crate::pace;
 use crate::remember;
 use crate::state::State;
 use crate::turn;
-use crate::watch::Watch;
+use crate::watch::{Deck, Watch};
 use crate::world::World;
 
 /// A watchdog that only looks.
@@ -112,7 +113,7 @@ impl Desk {
         for (_, subject, sentence) in self.machine.take_kept() {
             self.remarks.push(format!("{subject}: {sentence}"));
         }
-        self.watch.sight = self.machine.processes(Scope::Panes);
+        pace::search(&mut self.watch, &mut self.machine);
         for profile in profiles {
             match self.machine.list(&profile) {
                 Ok(rows) => {
@@ -124,9 +125,9 @@ impl Desk {
                         self.unlisted.push((Some(profile), why));
                         continue;
                     };
-                    let (flags, sight) = (&watch.flags, &watch.sight);
-                    remember::list(&mut watch.state, &profile, &rows, flags, sight, now);
-                    watch.take_rows(&profile, rows, now);
+                    let deck = Deck::new(&profile, rows, now);
+                    remember::list(&mut watch.state, &deck, &watch.flags, &watch.sight);
+                    watch.take(deck);
                 }
                 Err(why) => self.unlisted.push((Some(profile), why)),
             }

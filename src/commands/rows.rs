@@ -123,7 +123,7 @@ pub fn row<'a>(
         critical,
         memory,
         owner,
-        child: state.children.iter().find(|child| child.id == *id),
+        child: state.known_child(id),
         restart: critical.then(|| verdict(Purpose::Dead)),
         poller: (critical && owner.is_some()).then(|| verdict(Purpose::Deaf)),
         nudge: child.map(|listed| guard::nudge_verdict(state, &around, listed, now)),

@@ -257,8 +257,8 @@ pub fn clear(desk: &mut Desk, wanted: &str, environment: Environment) -> Result<
     }
     let taken = !flags::is_there(&folder, &flag);
     let state = &desk.watch.saved;
-    let remembered = state.sessions.get(&known.id).is_some()
-        || state.children.iter().any(|child| child.id == known.id);
+    let remembered =
+        state.sessions.get(&known.id).is_some() || state.known_child(&known.id).is_some();
     let mut said = vec![match taken {
         _ if !remembered => format!("Nothing is remembered of {name} that could be forgotten."),
         true => format!(

@@ -34,7 +34,7 @@ pub struct Slot {
 
 /// Asks all rules about a nudge of one child.
 pub fn nudge_verdict(state: &State, around: &Surroundings, row: &Session, now: Time) -> Verdict {
-    let child = state.children.iter().find(|child| child.id == row.id);
+    let child = state.known_child(&row.id);
     let profile = state.known_profile(&row.profile);
     let dedup = around.limits.nudge_dedup;
     let what = format!("{} s between two nudges", dedup.as_secs());

@@ -45,6 +45,7 @@ impl State {
         let wall = Time(file.saved.wall);
         each_stamp(&mut json, &mut |at| saved.minus(wall.since(at)));
         file.restore(&json).map_err(broken)?;
+        file.state.put_children_in_order();
         Ok(file.state)
     }
 }
@@ -132,6 +133,28 @@ mod tests {
             .replace("1999960000", "99999960000");
         let loaded = State::decode(hand.as_bytes(), now, &clocks).unwrap();
         assert_eq!(loaded.last_restart, Some(now));
+    }
+
+    #[test]
+    fn children_are_found_whatever_order_a_file_has_them_in() {
+        let now = Time(1_000_000_000);
+        let clocks = clocks(2_000_000_000, 5_000_000, "a");
+        let profile = Profile::parse("default").unwrap();
+        let row = |n: usize| {
+            let id = SessionId::parse(&format!("{n}-1")).unwrap();
+            crate::model::Session::new(profile.clone(), id)
+        };
+        let mut state = State::default();
+        for n in [3, 1, 4, 0, 5, 9, 2, 6] {
+            state.child(&row(n)).nudges = u32::try_from(n).unwrap();
+        }
+        let mut mixed = state.clone();
+        mixed.children.reverse();
+        mixed.children.swap(1, 5);
+        let read = State::decode(&mixed.encode(now, &clocks), now, &clocks).unwrap();
+        assert_eq!(read, state);
+        let nudges = |n| Some(read.known_child(&row(n).id)?.nudges);
+        assert_eq!((nudges(9), nudges(7), nudges(0)), (Some(9), None, Some(0)));
     }
 
     #[test]

@@ -31,7 +31,7 @@ stored! {
         pub owners: Vec<Owner>,
         /// Which processes poll Telegram cannot be seen since.
         pub pollers_unseen: Option<Time>,
-        /// Children that wait, or have been asked.
+        /// Children that wait, or have been asked, in the order of their ids.
         pub children: Vec<Child>,
         /// Watched profiles.
         pub profiles: Vec<ProfileMemory>,
@@ -179,12 +179,31 @@ impl State {
 
     /// The child's memory, made when there is none yet.
     pub fn child(&mut self, row: &Session) -> &mut Child {
-        let known = self.children.iter().position(|child| child.id == row.id);
-        let at = known.unwrap_or_else(|| {
-            self.children.push(Child::new(row, self.spent));
-            self.children.len() - 1
+        let at = self.child_place(&row.id).unwrap_or_else(|at| {
+            self.children.insert(at, Child::new(row, self.spent));
+            at
         });
         &mut self.children[at]
+    }
+
+    /// The child's memory, if there is one.
+    pub fn known_child(&self, id: &SessionId) -> Option<&Child> {
+        let at = self.child_place(id).ok()?;
+        self.children.get(at)
+    }
+
+    /// A file may have them in any order.
+    fn put_children_in_order(&mut self) {
+        for child in std::mem::take(&mut self.children) {
+            if let Err(at) = self.child_place(&child.id) {
+                self.children.insert(at, child);
+            }
+        }
+    }
+
+    /// Where a child is, or where it would be.
+    fn child_place(&self, id: &SessionId) -> Result<usize, usize> {
+        self.children.binary_search_by(|child| child.id.cmp(id))
     }
 
     /// Our own commands that were begun and not yet seen to end.
