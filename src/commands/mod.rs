@@ -97,8 +97,8 @@ pub fn run(ask: &Ask, json: bool, environment: Environment) -> Exit {
 /// # Errors
 /// When it does not go out, such as on a full disk.
 pub fn out(text: &str) -> Result<(), Failed> {
-    let mut out = std::io::stdout();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+    // It ends with a line break, with which it goes out.
+    match write!(std::io::stdout(), "{text}") {
         Err(e) if e.kind() != ErrorKind::BrokenPipe => {
             let why = format!("the answer cannot be printed: {e}");
             Err(Failed::new(Exit::System, why))

@@ -249,10 +249,13 @@ impl Row<'_> {
             outcome: "",
             reason: String::new(),
         });
-        [restart, nudge, others]
-            .into_iter()
-            .flatten()
-            .max_by_key(|act| act.at)
+        let mut last: Option<Act> = None;
+        for act in [restart, nudge, others].into_iter().flatten() {
+            if last.as_ref().is_none_or(|last| last.at <= act.at) {
+                last = Some(act);
+            }
+        }
+        last
     }
 
     /// Whether there is nothing to say of it.

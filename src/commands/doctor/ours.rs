@@ -47,8 +47,10 @@ pub fn checks(case: &mut Case) {
 
 /// The names in the folder, in their order.
 fn names(folder: &Path) -> Vec<String> {
-    let mut names = flags::names(folder).unwrap_or_default();
-    names.sort();
+    let mut names: Vec<String> = Vec::new();
+    for name in flags::names(folder).unwrap_or_default() {
+        names.insert(names.partition_point(|known| *known < name), name);
+    }
     names
 }
 

@@ -29,7 +29,7 @@ const ZONES: Duration = Duration::from_secs(14 * 3600);
 const NOT_READ: u64 = 0;
 
 /// What an entry is about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Kind {
     /// The watchdog starts.
     Start,
@@ -46,6 +46,7 @@ pub enum Kind {
     /// A session lives again.
     Alive,
     /// Anything else.
+    #[default]
     Note,
     /// The watchdog ends.
     End,
@@ -78,7 +79,7 @@ impl Kind {
 }
 
 /// One line of a log.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Entry {
     /// Wall time, as written.
     pub at: Time,
@@ -109,25 +110,6 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// One that says nothing yet.
-    pub fn new(at: Time, log: &'static str, kind: Kind) -> Entry {
-        Entry {
-            at,
-            kind,
-            log,
-            level: String::new(),
-            session: String::new(),
-            title: String::new(),
-            profile: String::new(),
-            deaf: false,
-            word: String::new(),
-            episodes: String::new(),
-            text: String::new(),
-            why: String::new(),
-            before: None,
-        }
-    }
-
     /// Whether it is about the session of that id.
     pub fn is_about(&self, id: &str) -> bool {
         let of = |key: &str| {
@@ -363,9 +345,9 @@ impl Lines {
         for (at, entry) in self.entries.iter().enumerate() {
             order.push((entry.at.0 / 1000, entry.kind.rank(), at));
         }
-        let mut entries: Vec<Option<Entry>> = self.entries.drain(..).map(Some).collect();
+        let mut entries = std::mem::take(&mut self.entries);
         for (_, _, at) in order.into_sorted_vec() {
-            self.entries.extend(entries[at].take());
+            self.entries.push(std::mem::take(&mut entries[at]));
         }
     }
 

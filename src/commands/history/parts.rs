@@ -50,6 +50,15 @@ fn watchdog(sentence: &str) -> Option<Kind> {
     (sentence.ends_with(ENDS) || sentence.contains(LOST)).then_some(Kind::End)
 }
 
+/// An entry that says nothing yet.
+fn begun(at: Time, log: &'static str) -> Box<Entry> {
+    Box::new(Entry {
+        at,
+        log,
+        ..Entry::default()
+    })
+}
+
 /// A line of `watchdog.log`, of which the time was read.
 pub fn people(line: &str, at: Option<Time>, zones: Duration) -> Line {
     let Some(at) = at else {
@@ -70,7 +79,7 @@ pub fn people(line: &str, at: Option<Time>, zones: Duration) -> Line {
     let Some((subject, sentence)) = subject(rest) else {
         return Line::Torn;
     };
-    let mut entry = Entry::new(at, LOGS[2], Kind::Note);
+    let mut entry = begun(at, LOGS[2]);
     entry.level = level.to_ascii_lowercase();
     entry.text = sentence.to_owned();
     match subject.rsplit_once(' ').unwrap_or(("", subject)) {
@@ -85,7 +94,7 @@ pub fn people(line: &str, at: Option<Time>, zones: Duration) -> Line {
             }
         }
     }
-    Line::Entry(Box::new(entry))
+    Line::Entry(entry)
 }
 
 /// Whether a word is a full id of agent-deck's: it ends with a time.
@@ -155,7 +164,7 @@ pub fn object(line: &str, log: &'static str) -> Line {
             Some(Err(_)) | None => Line::Torn,
         };
     };
-    let mut entry = Entry::new(at, log, Kind::Note);
+    let mut entry = begun(at, log);
     (entry.text, entry.why) = (text("text"), text("why"));
     if log == LOGS[1] {
         entry.kind = Kind::Told;
@@ -164,7 +173,7 @@ pub fn object(line: &str, log: &'static str) -> Line {
         let about = |key: &str| Some(key.split_once(':')?.1.to_owned());
         let mut about = entry.episodes.split(' ').filter_map(about);
         entry.session = about.find(|id| is_id(id)).unwrap_or_default();
-        return Line::Entry(Box::new(entry));
+        return Line::Entry(entry);
     }
     (entry.session, entry.title) = (text("session"), text("title"));
     entry.profile = text("profile");
@@ -178,5 +187,5 @@ pub fn object(line: &str, log: &'static str) -> Line {
     if entry.kind == Kind::Attempt {
         entry.text = text("evidence");
     }
-    Line::Entry(Box::new(entry))
+    Line::Entry(entry)
 }
