@@ -85,9 +85,7 @@ pub fn checks(case: &mut Case) {
 fn red(case: &Case, names: &[&'static str]) -> Vec<&'static str> {
     let mut red = Vec::new();
     for name in names {
-        if case.found.has_red(&|check| check.name == *name) {
-            red.push(*name);
-        }
+        red.extend(case.found.red(&|check| check.name == *name));
     }
     red
 }

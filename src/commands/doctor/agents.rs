@@ -7,12 +7,12 @@
 use std::ffi::OsStr;
 use std::fs;
 
+use super::Check;
 use super::case::Case;
 use super::environ::{DECK_PLACES, Environ};
 use super::service::unit::Line;
 use super::service::{UNIT, lingers, unit, variable_set};
 use super::shell::{Ourselves, quoted};
-use super::{Check, check};
 use crate::commands::paper::Light;
 
 const PLACES: &str = "agents' places";
@@ -314,7 +314,12 @@ fn judge(group: &str, facts: &Facts) -> Check {
             String::new(),
         )
     };
-    check(GROUP, light, sentence, mend)
+    Check {
+        name: GROUP,
+        light,
+        sentence,
+        mend,
+    }
 }
 
 #[cfg(test)]

@@ -72,30 +72,6 @@ pub struct Check {
     pub mend: String,
 }
 
-/// All is well.
-pub fn ok(name: &'static str, sentence: impl Into<String>) -> Check {
-    check(name, Light::Green, sentence.into(), String::new())
-}
-
-/// It works, but not as it could.
-pub fn warning(name: &'static str, sentence: impl Into<String>, mend: impl Into<String>) -> Check {
-    check(name, Light::Yellow, sentence.into(), mend.into())
-}
-
-/// It cannot work like this.
-pub fn problem(name: &'static str, sentence: impl Into<String>, mend: impl Into<String>) -> Check {
-    check(name, Light::Red, sentence.into(), mend.into())
-}
-
-fn check(name: &'static str, light: Light, sentence: String, mend: String) -> Check {
-    Check {
-        name,
-        light,
-        sentence,
-        mend,
-    }
-}
-
 impl Check {
     fn word(&self) -> &'static str {
         match self.light {
@@ -109,29 +85,33 @@ impl Check {
 /// What was found so far. It can be added to while that is looked at of which
 /// it speaks.
 #[derive(Default)]
-struct Found(RefCell<Vec<Check>>);
+pub struct Found(RefCell<Vec<Check>>);
 
 impl Found {
     /// All is well.
-    fn ok(&self, name: &'static str, sentence: Arguments) {
+    pub fn ok(&self, name: &'static str, sentence: Arguments) {
         self.say(name, Light::Green, sentence, format_args!(""));
     }
 
     /// It works, but not as it could.
-    fn warning(&self, name: &'static str, sentence: Arguments, mend: Arguments) {
+    pub fn warning(&self, name: &'static str, sentence: Arguments, mend: Arguments) {
         self.say(name, Light::Yellow, sentence, mend);
     }
 
     /// It cannot work like this.
-    fn problem(&self, name: &'static str, sentence: Arguments, mend: Arguments) {
+    pub fn problem(&self, name: &'static str, sentence: Arguments, mend: Arguments) {
         self.say(name, Light::Red, sentence, mend);
     }
 
     /// It is as good as that.
     #[inline(never)]
     fn say(&self, name: &'static str, light: Light, sentence: Arguments, mend: Arguments) {
-        let check = check(name, light, sentence.to_string(), mend.to_string());
-        self.0.borrow_mut().push(check);
+        self.0.borrow_mut().push(Check {
+            name,
+            light,
+            sentence: sentence.to_string(),
+            mend: mend.to_string(),
+        });
     }
 
     /// So many checks were made.
@@ -139,11 +119,18 @@ impl Found {
         self.0.borrow().len()
     }
 
-    /// Whether there is a problem of that kind.
-    fn has_red(&self, kind: &dyn Fn(&Check) -> bool) -> bool {
+    /// With what there is a problem of that kind: the first one.
+    pub fn red(&self, kind: &dyn Fn(&Check) -> bool) -> Option<&'static str> {
         let checks = self.0.borrow();
         let mut red = checks.iter().filter(|check| check.light == Light::Red);
-        red.any(kind)
+        red.find(|check| kind(check)).map(|check| check.name)
+    }
+
+    /// All of it.
+    pub fn all(self) -> Doctor {
+        Doctor {
+            checks: self.0.into_inner(),
+        }
     }
 }
 
@@ -190,9 +177,7 @@ pub fn doctor(environment: Environment, send_test: bool) -> Doctor {
             }
         }
     }
-    Doctor {
-        checks: found.0.into_inner(),
-    }
+    found.all()
 }
 
 /// What all checks found.

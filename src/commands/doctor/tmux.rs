@@ -227,7 +227,7 @@ fn sessions(case: &mut Case, right_tmux: bool) {
     const NAME: &str = "sessions";
     let (found, deck) = (case.found, case.deck());
     // Why nothing could be asked, or without tmux not be answered, was said.
-    let known = found.has_red(&|check| check.name == "tmux");
+    let known = found.red(&|check| check.name == "tmux").is_some();
     for (profile, why) in &case.desk.unlisted {
         let Some(profile) = profile.as_ref().filter(|_| !known) else {
             continue;
