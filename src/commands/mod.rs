@@ -126,31 +126,33 @@ fn answer(
         return Ok(());
     }
     let mut desk = Desk::open(environment)?;
-    match ask {
+    let done = match ask {
         Ask::Status { all } => {
             desk.list();
             desk.examine_dead();
             show(&status::status(&desk, *all));
+            return Ok(());
         }
         Ask::Explain(session) => {
             desk.list();
             let known = find::find(&desk, session)?;
             show(&explain::explain(&mut desk, &known)?);
+            return Ok(());
         }
         Ask::Rehearse(session) => {
             desk.list();
             let known = find::find(&desk, session)?;
             show(&rehearse::rehearse(&mut desk, &known));
+            return Ok(());
         }
-        Ask::Clear(session) => show(&words::clear(&mut desk, session, environment)?),
-        Ask::Watch { session, off } => show(&words::watch(&mut desk, session, *off, environment)?),
-        Ask::Hold { session, until } => {
-            show(&words::hold(&mut desk, session, *until, environment)?)
-        }
-        Ask::Pause(until) => show(&words::pause(&mut desk, *until, environment)?),
+        Ask::Clear(session) => words::clear(&mut desk, session, environment),
+        Ask::Watch { session, off } => words::watch(&mut desk, session, *off, environment),
+        Ask::Hold { session, until } => words::hold(&mut desk, session, *until, environment),
+        Ask::Pause(until) => words::pause(&mut desk, *until, environment),
         // Answered above.
-        Ask::Doctor { .. } | Ask::History { .. } | Ask::Print(_) => {}
-    }
+        Ask::Doctor { .. } | Ask::History { .. } | Ask::Print(_) => return Ok(()),
+    };
+    show(&done?);
     Ok(())
 }
 

@@ -5,10 +5,9 @@
 //! flags lead to.
 
 use std::ffi::OsString;
-use std::path::Path;
 use std::time::Duration;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::desk::{Desk, subject};
 use super::find::{Known, find};
@@ -20,8 +19,8 @@ use crate::clock::{Time, spoken};
 use crate::config::{Environment, given_value};
 use crate::host::flags::{self, AUTORESTART, CLEAR, HOLD, PAUSE};
 use crate::host::logs::{Logs, escape};
-use crate::json::object;
-use crate::model::{Level, SessionId};
+use crate::json::{object, put};
+use crate::model::{Level, Session, SessionId};
 use crate::world::World;
 
 /// So long `clear` waits for a running daemon to take its request up.
@@ -63,10 +62,6 @@ fn who(environment: Environment) -> String {
         Some(name) => escape(&name.to_string_lossy()),
         None => format!("user {}", rustix::process::getuid().as_raw()),
     }
-}
-
-fn system(why: String) -> Failed {
-    Failed::new(Exit::System, why)
 }
 
 /// The session that is meant. One that nobody lists is meant by its full id when
@@ -115,164 +110,210 @@ fn other_profile(desk: &Desk, environment: Environment) -> Option<(String, Strin
     })
 }
 
-/// Puts a flag down, or takes it away, and writes that down. False when there
-/// was nothing to be taken away.
-fn change(
-    desk: &Desk,
-    flag: &str,
-    content: Option<&str>,
-    subject: &str,
-    sentence: &str,
-) -> Result<bool, Failed> {
-    let folder = desk.machine.settings.folder();
-    let changed = match content {
-        Some(content) => {
-            flags::put(&folder, flag, content).map_err(system)?;
-            true
-        }
-        None => {
-            let why = |e| system(format!("{}: {e}", folder.join(flag).display()));
-            flags::take(&folder, flag).map_err(why)?
-        }
-    };
-    if changed {
-        note(&folder, desk, subject, sentence);
-    }
-    Ok(changed)
+/// One of the user's words, before it is written down.
+struct Word {
+    /// The session, where one is meant.
+    known: Option<Known>,
+    /// Its name, fit to be shown; that of the watchdog where none is meant.
+    name: String,
+    /// Who asks, for the log.
+    who: String,
+    /// The flag.
+    flag: String,
 }
 
-fn note(folder: &Path, desk: &Desk, subject: &str, sentence: &str) {
-    let at = Time(desk.machine.clock.reading().wall);
-    Logs::new(folder).note(at, Level::Info, subject, sentence);
+impl Word {
+    /// Finds the session that is meant.
+    fn about(
+        desk: &mut Desk,
+        wanted: &str,
+        folder: &str,
+        environment: Environment,
+    ) -> Result<Word, Failed> {
+        let known = meant(desk, wanted, folder, environment)?;
+        Ok(Word {
+            name: known.name(),
+            who: who(environment),
+            flag: format!("{folder}/{}", known.id),
+            known: Some(known),
+        })
+    }
+
+    /// Puts the flag down, or takes it away, and writes that down. False when
+    /// there was nothing to be taken away.
+    fn change(&self, desk: &Desk, content: Option<&str>, sentence: &str) -> Result<bool, Failed> {
+        let folder = desk.machine.settings.folder();
+        let changed = match content {
+            Some(content) => flags::put(&folder, &self.flag, content).map(|()| true),
+            None => flags::take(&folder, &self.flag)
+                .map_err(|e| format!("{}: {e}", folder.join(&self.flag).display())),
+        };
+        match changed {
+            Ok(true) => {
+                let at = Time(desk.machine.clock.reading().wall);
+                let sentence = format!("{sentence}, says {}", self.who);
+                Logs::new(&folder).note(at, Level::Info, &self.name, &sentence);
+                Ok(true)
+            }
+            Ok(false) => Ok(false),
+            Err(why) => Err(Failed::new(Exit::System, why)),
+        }
+    }
+
+    /// What stands in the flag's file.
+    fn by(&self) -> String {
+        format!("by {}\n", self.who)
+    }
+
+    /// What was done, and what else is in force.
+    fn done(self, desk: &mut Desk, what: String, force: Value) -> Done {
+        let mut said = vec![what];
+        if self.known.is_some() {
+            surroundings(desk, &mut said);
+        }
+        if !desk.life.is_well() {
+            let sign = desk.life.sign;
+            let sign = sign.map_or(String::new(), |ago| format!(" since {}", spoken(ago)));
+            said.push(format!(
+                "No watchdog runs here{sign}; the next one goes by it."
+            ));
+        }
+        Done {
+            session: self.known,
+            said,
+            force,
+        }
+    }
 }
 
 /// `watch <session> [off]`.
+///
+/// # Errors
+/// When it is not known who is meant, or the flag cannot be written.
 pub fn watch(
     desk: &mut Desk,
     wanted: &str,
     off: bool,
     environment: Environment,
 ) -> Result<Done, Failed> {
-    let known = meant(desk, wanted, AUTORESTART, environment)?;
-    let (who, name) = (who(environment), known.name());
-    let flag = format!("{AUTORESTART}/{}", known.id);
-    let content = format!("by {who}\n");
-    let sentence = match off {
-        false => format!("treated as critical from now on, says {who}"),
-        true => format!("no longer treated as critical for its flag, says {who}"),
+    let word = Word::about(desk, wanted, AUTORESTART, environment)?;
+    let content = word.by();
+    let (content, sentence) = match off {
+        false => (Some(&*content), "treated as critical from now on"),
+        true => (None, "no longer treated as critical for its flag"),
     };
-    let content = (!off).then_some(content.as_str());
-    let changed = change(desk, &flag, content, &name, &sentence)?;
-    let by_itself = known
-        .row
-        .as_ref()
-        .is_some_and(|row| row.is_conductor_like());
-    let mut said = vec![match (off, by_itself) {
+    let changed = word.change(desk, content, sentence)?;
+    let row = word.known.as_ref().and_then(|known| known.row.as_ref());
+    let by_itself = row.is_some_and(Session::is_conductor_like);
+    let name = &word.name;
+    let what = match (off, by_itself) {
         (false, _) => format!("{name} is critical now: it is restarted when it dies."),
         (true, false) if !changed => format!("{name} was not critical."),
         (true, false) => format!("{name} is not critical any more."),
         (true, true) => format!(
             "{name} stays critical: its title or group says so. To have it left alone: \
              agent-deck-watchdog hold {}",
-            known.id
+            row.map_or("", |row| row.id.as_str())
         ),
-    }];
-    said.extend(surroundings(desk));
-    Ok(Done {
-        session: Some(known),
-        said,
-        force: object!({ "critical": !off || by_itself }),
-    })
+    };
+    Ok(word.done(desk, what, object!({ "critical": !off || by_itself })))
 }
 
 /// `hold <session> [<until> | off]`.
+///
+/// # Errors
+/// When it is not known who is meant, or the flag cannot be written.
 pub fn hold(
     desk: &mut Desk,
     wanted: &str,
     until: Until,
     environment: Environment,
 ) -> Result<Done, Failed> {
-    let known = meant(desk, wanted, HOLD, environment)?;
-    let (who, name) = (who(environment), known.name());
-    let flag = format!("{HOLD}/{}", known.id);
-    let end = end(desk, until)?;
-    let (content, words) = content(until, end, &who);
-    let held = content.is_some();
-    let sentence = match held {
-        true => format!("held {words}, says {who}"),
-        false => format!("no longer held, says {who}"),
-    };
-    let changed = change(desk, &flag, content.as_deref(), &name, &sentence)?;
-    let mut said = vec![match held {
-        true => format!("{name} is left alone {words}: neither restarted nor asked."),
-        false if !changed => format!("{name} was not held."),
-        false => format!("{name} is not held any more."),
-    }];
-    said.extend(surroundings(desk));
-    Ok(Done {
-        session: Some(known),
-        said,
-        force: object!({ "held": held, "until": end.map(Time::rfc3339) }),
-    })
+    let word = Word::about(desk, wanted, HOLD, environment)?;
+    leave_alone(desk, word, until)
 }
 
 /// `pause [<until> | off]`.
+///
+/// # Errors
+/// When the flag cannot be written.
 pub fn pause(desk: &mut Desk, until: Until, environment: Environment) -> Result<Done, Failed> {
-    let who = who(environment);
-    let end = end(desk, until)?;
-    let (content, words) = content(until, end, &who);
-    let paused = content.is_some();
-    let sentence = match paused {
-        true => format!("paused {words}, says {who}"),
-        false => format!("no longer paused, says {who}"),
+    let word = Word {
+        known: None,
+        name: "watchdog".to_owned(),
+        who: who(environment),
+        flag: PAUSE.to_owned(),
     };
-    let changed = change(desk, PAUSE, content.as_deref(), "watchdog", &sentence)?;
-    let mut said = vec![match paused {
-        true => format!("Paused {words}: it watches and tells, and restarts and asks nobody."),
-        false if !changed => "It was not paused.".to_owned(),
-        false => "Not paused any more.".to_owned(),
-    }];
-    said.extend(life_remark(desk));
-    Ok(Done {
-        session: None,
-        said,
-        force: object!({ "paused": paused, "until": end.map(Time::rfc3339) }),
-    })
+    leave_alone(desk, word, until)
+}
+
+/// Holds a session, or all.
+fn leave_alone(desk: &mut Desk, word: Word, until: Until) -> Result<Done, Failed> {
+    let all = word.known.is_none();
+    let held = if all { "paused" } else { "held" };
+    let end = end(desk, until)?;
+    let (first, words) = match end {
+        Some(end) => {
+            let stamp = end.rfc3339();
+            (format!("{stamp}\n"), format!("until {stamp}"))
+        }
+        None => (String::new(), "until that is taken back".to_owned()),
+    };
+    let on = until != Until::Off;
+    let content = first + &word.by();
+    let (content, sentence) = match on {
+        true => (Some(&*content), format!("{held} {words}")),
+        false => (None, format!("no longer {held}")),
+    };
+    let changed = word.change(desk, content, &sentence)?;
+    let name = &word.name;
+    let what = match (all, on) {
+        (true, true) => {
+            format!("Paused {words}: it watches and tells, and restarts and asks nobody.")
+        }
+        (true, false) if !changed => "It was not paused.".to_owned(),
+        (true, false) => "Not paused any more.".to_owned(),
+        (false, true) => format!("{name} is left alone {words}: neither restarted nor asked."),
+        (false, false) if !changed => format!("{name} was not held."),
+        (false, false) => format!("{name} is not held any more."),
+    };
+    let mut force = Map::new();
+    put(&mut force, held, &on);
+    put(&mut force, "until", &end.map(Time::rfc3339));
+    Ok(word.done(desk, what, Value::Object(force)))
 }
 
 /// `clear <session>`.
+///
+/// # Errors
+/// When it is not known who is meant, or the flag cannot be written.
 pub fn clear(desk: &mut Desk, wanted: &str, environment: Environment) -> Result<Done, Failed> {
-    let known = meant(desk, wanted, CLEAR, environment)?;
-    let (who, name) = (who(environment), known.name());
-    let flag = format!("{CLEAR}/{}", known.id);
-    let content = format!("by {who}\n");
-    let sentence = format!("its failures are to be forgotten, says {who}");
-    change(desk, &flag, Some(&content), &name, &sentence)?;
+    let word = Word::about(desk, wanted, CLEAR, environment)?;
+    word.change(desk, Some(&word.by()), "its failures are to be forgotten")?;
     let folder = desk.machine.settings.folder();
     let end = desk.machine.now().plus(TAKEN_UP);
     // A run by cron comes when it comes.
     let watches = desk.life.kind == Kind::Watching;
-    while watches && flags::is_there(&folder, &flag) && desk.machine.now() < end {
+    while watches && flags::is_there(&folder, &word.flag) && desk.machine.now() < end {
         desk.machine.pulse.rest(Duration::from_millis(50));
     }
-    let taken = !flags::is_there(&folder, &flag);
-    let state = &desk.watch.saved;
+    let taken = !flags::is_there(&folder, &word.flag);
+    let (state, id) = (
+        &desk.watch.saved,
+        word.known.as_ref().map(|known| &known.id),
+    );
     let remembered =
-        state.sessions.get(&known.id).is_some() || state.known_child(&known.id).is_some();
-    let mut said = vec![match taken {
+        id.is_some_and(|id| state.sessions.get(id).is_some() || state.known_child(id).is_some());
+    let name = &word.name;
+    let what = match taken {
         _ if !remembered => format!("Nothing is remembered of {name} that could be forgotten."),
         true => format!(
             "The failures of {name} are forgotten: what was given up is tried again. The restarts \
              of the last 300 s and the times of messages still count."
         ),
         false => format!("Noted: the failures of {name} are forgotten with the next turn."),
-    }];
-    said.extend(surroundings(desk));
-    Ok(Done {
-        session: Some(known),
-        said,
-        force: object!({ "cleared": taken }),
-    })
+    };
+    Ok(word.done(desk, what, object!({ "cleared": taken })))
 }
 
 /// The wall time that is meant.
@@ -294,29 +335,9 @@ fn end(desk: &Desk, until: Until) -> Result<Option<Time>, Failed> {
     Err(Failed::new(Exit::Usage, why))
 }
 
-/// What stands in the file, if there is to be one, and how long it counts.
-fn content(until: Until, end: Option<Time>, who: &str) -> (Option<String>, String) {
-    match (until, end) {
-        (Until::Off, _) => (None, String::new()),
-        (_, Some(end)) => {
-            let stamp = end.rfc3339();
-            (
-                Some(format!("{stamp}\nby {who}\n")),
-                format!("until {stamp}"),
-            )
-        }
-        (_, None) => (
-            Some(format!("by {who}\n")),
-            "until that is taken back".to_owned(),
-        ),
-    }
-}
-
-/// What else is in force, and whether anybody goes by it.
-fn surroundings(desk: &mut Desk) -> Vec<String> {
-    let mut said = Vec::new();
-    let flags = desk.machine.flags();
-    if let Some(pause) = flags.pause {
+/// What else is in force, and what could not be checked.
+fn surroundings(desk: &mut Desk, said: &mut Vec<String>) {
+    if let Some(pause) = desk.machine.flags().pause {
         let until = pause
             .until
             .map_or(String::new(), |at| format!(" until {}", at.rfc3339()));
@@ -331,15 +352,4 @@ fn surroundings(desk: &mut Desk) -> Vec<String> {
             escape(&why.to_string())
         ));
     }
-    said.extend(life_remark(desk));
-    said
-}
-
-/// Says that nobody watches; `None` when somebody does.
-fn life_remark(desk: &Desk) -> Option<String> {
-    let life = &desk.life;
-    let sign = life
-        .sign
-        .map_or(String::new(), |ago| format!(" since {}", spoken(ago)));
-    (!life.is_well()).then(|| format!("No watchdog runs here{sign}; the next one goes by it."))
 }
