@@ -4,8 +4,6 @@
 //! It is a watchdog between two turns that never takes one. This file does not
 //! know what is asked of it.
 
-use std::ffi::OsString;
-
 use super::Failed;
 use super::life::{self, Life};
 use crate::capabilities::cause::{Cause, Refusal};
@@ -55,35 +53,44 @@ impl Desk {
     /// # Errors
     /// When a setting is wrong, or signals cannot be had.
     pub fn open(environment: Environment) -> Result<Desk, Failed> {
-        let usage = |why| Failed::new(Exit::Usage, why);
-        Desk::of(Settings::read(environment).map_err(usage)?, environment)
+        match Settings::read(environment) {
+            Ok(own) => Desk::of(own, environment),
+            Err(why) => Err(Failed::new(Exit::Usage, why)),
+        }
     }
 
     /// The same, with the settings of this shell.
     ///
     /// # Errors
     /// When signals cannot be had.
-    pub fn of(own: Settings, environment: Environment) -> Result<Desk, Failed> {
-        let (folder, clock) = (own.folder(), Clock::start());
-        let (state, lost, usable) = match memory::load(&folder, &clock, false) {
-            Found::State(state) => (state, None, true),
+    pub fn of(mut settings: Settings, environment: Environment) -> Result<Desk, Failed> {
+        let (folder, clock) = (settings.folder(), Clock::start());
+        let (mut lost, mut usable) = (None, true);
+        let state = match memory::load(&folder, &clock, false) {
+            Found::State(state) => state,
             Found::Lost(state, _, why) => {
-                let why = format!("every limit counts as used up: {why}");
-                (state, Some(why), true)
+                lost = Some(format!("every limit counts as used up: {why}"));
+                state
             }
             Found::Refused(why) => {
-                let why = format!("no watchdog can start: {why}");
-                (State::spent(clock.now()), Some(why), false)
+                lost = Some(format!("no watchdog can start: {why}"));
+                usable = false;
+                State::spent(clock.now())
             }
         };
-        let life = life::look(&folder, &clock, &state, own.calm_poll);
-        let given = life.holder.as_ref().and_then(|holder| holder.given.clone());
-        let (settings, remarks) = match given.filter(|_| life.has_process() || life.is_well()) {
-            Some(given) => as_given(environment, &given, own),
-            None => (own, Vec::new()),
+        let life = life::look(&folder, &clock, &state, settings.calm_poll);
+        let mut remarks = Vec::new();
+        if let Some(holder) = &life.holder
+            && let Some(given) = &holder.given
+            && (life.has_process() || life.is_well())
+        {
+            remarks = differences(&settings.given, given);
+            as_given(environment, given, &mut settings);
+        }
+        let mut machine = match Machine::reader(settings, clock) {
+            Ok(machine) => machine,
+            Err(why) => return Err(Failed::new(Exit::System, why)),
         };
-        let system = |why| Failed::new(Exit::System, why);
-        let mut machine = Machine::reader(settings, clock).map_err(system)?;
         let mut watch = Watch::new(state, machine.rules());
         watch.remembered = usable;
         watch.last_turn = memory::last_turn(&folder, &machine.clock);
@@ -145,14 +152,11 @@ impl Desk {
 
     /// The same for those that read dead while the guard would agree.
     pub fn examine_dead(&mut self) {
-        let dead: Vec<Session> = self
-            .watch
-            .all_rows()
-            .filter(|row| row.status == Status::Error && !row.archived)
-            .filter(|row| is_critical(row, &self.watch.flags))
-            .take(LOOKS)
-            .cloned()
-            .collect();
+        let mut dead = self.chosen(&|row| {
+            let dead = row.status == Status::Error && !row.archived;
+            dead && is_critical(row, &self.watch.flags)
+        });
+        dead.truncate(LOOKS);
         for row in dead {
             let around = self.watch.surroundings();
             let (state, id) = (&self.watch.state, &row.id);
@@ -165,6 +169,22 @@ impl Desk {
                 }
             }
         }
+    }
+
+    /// All sessions that are listed.
+    pub fn rows(&self) -> Vec<&Session> {
+        self.watch.all_rows().collect()
+    }
+
+    /// Those that fit, to be kept while something is asked.
+    pub fn chosen(&self, fits: &dyn Fn(&Session) -> bool) -> Vec<Session> {
+        let mut chosen = Vec::new();
+        for row in self.rows() {
+            if fits(row) {
+                chosen.push(row.clone());
+            }
+        }
+        chosen
     }
 
     /// What was found by looking at a session.
@@ -182,29 +202,32 @@ pub fn subject(profile: &Option<Profile>, all: &str) -> String {
     }
 }
 
-/// The settings of the watchdog that lives, and where those of this shell differ.
-fn as_given(environment: Environment, given: &[String], own: Settings) -> (Settings, Vec<String>) {
-    let there = |name: &str| {
-        if VARIABLES.contains(&name) {
-            given_value(given, name)
-        } else {
-            environment(name)
-        }
+/// Makes the settings those of the watchdog that lives.
+fn as_given(environment: Environment, given: &[String], settings: &mut Settings) {
+    let there = |name: &str| match VARIABLES.contains(&name) {
+        true => given_value(given, name),
+        false => environment(name),
+    };
+    // What a running watchdog goes by can be read.
+    if let Ok(read) = Settings::read(&there) {
+        *settings = read;
+    }
+}
+
+/// Where the settings of this shell differ from those of the watchdog that lives.
+fn differences(own: &[String], given: &[String]) -> Vec<String> {
+    let said = |given: &[String], name: &str| match given_value(given, name) {
+        Some(value) => format!("{name}={}", value.to_string_lossy()),
+        None => format!("no {name}"),
     };
     let mut remarks = Vec::new();
     for name in VARIABLES {
-        let (here, there) = (given_value(&own.given, name), given_value(given, name));
+        let (here, there) = (said(own, name), said(given, name));
         if here != there {
-            let said = |value: Option<OsString>| match value {
-                Some(value) => format!("{name}={}", value.to_string_lossy()),
-                None => format!("no {name}"),
-            };
-            let (here, there) = (said(here), said(there));
             remarks.push(format!(
                 "the watchdog has {there}, which counts; this shell has {here}"
             ));
         }
     }
-    // What a running watchdog goes by can be read.
-    (Settings::read(&there).unwrap_or(own), remarks)
+    remarks
 }

@@ -105,12 +105,9 @@ impl Explained<'_> {
         }
         match self.row.listed {
             Some(listed) if is_child(listed) => {
-                let parent = self
-                    .desk
-                    .watch
-                    .all_rows()
-                    .find(|r| r.id.as_str() == listed.parent);
-                let parent = escape(parent.map_or(&listed.parent, |parent| &parent.title));
+                let parent = self.desk.chosen(&|row| row.id.as_str() == listed.parent);
+                let title = parent.first().map(|parent| &parent.title);
+                let parent = escape(title.unwrap_or(&listed.parent));
                 said.push(format!("a child of {parent}: asked when it waits unseen"));
             }
             Some(_) | None => {}

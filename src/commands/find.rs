@@ -47,7 +47,12 @@ pub fn find(desk: &Desk, wanted: &str) -> Result<Known, Failed> {
         &|known| wanted.len() >= PREFIX && known.id.as_str().starts_with(wanted),
     ];
     for fit in fits {
-        let found: Vec<&Known> = all.iter().filter(|known| fit(known)).collect();
+        let mut found = Vec::new();
+        for known in &all {
+            if fit(known) {
+                found.push(known);
+            }
+        }
         match found[..] {
             [] => {}
             [one] => return Ok(one.clone()),
@@ -63,30 +68,29 @@ fn usage(why: String) -> Failed {
 
 /// All sessions that are listed, and those that are only remembered.
 fn known(desk: &Desk) -> Vec<Known> {
-    let mut all: Vec<Known> = desk
-        .watch
-        .all_rows()
-        .map(|row| Known {
-            id: row.id.clone(),
-            title: row.title.clone(),
-            profile: Some(row.profile.clone()),
-            row: Some(row.clone()),
-        })
-        .collect();
-    let state = &desk.watch.state;
-    let sessions = state.sessions.iter();
-    let sessions = sessions.map(|(id, memory)| (id, &memory.title, &memory.profile));
-    let children = state.children.iter().map(|c| (&c.id, &c.title, &c.profile));
-    let owners = state.owners.iter().map(|o| (&o.id, &o.title, &o.profile));
-    for (id, title, profile) in sessions.chain(children).chain(owners) {
-        if !all.iter().any(|known| known.id == *id) {
+    let mut all: Vec<Known> = Vec::new();
+    let mut add = |id: &SessionId, title: &str, profile: &Profile, row: Option<&Session>| {
+        if row.is_some() || !all.iter().any(|known| known.id == *id) {
             all.push(Known {
                 id: id.clone(),
-                title: title.clone(),
+                title: title.to_owned(),
                 profile: Some(profile.clone()),
-                row: None,
+                row: row.cloned(),
             });
         }
+    };
+    for row in desk.rows() {
+        add(&row.id, &row.title, &row.profile, Some(row));
+    }
+    let state = &desk.watch.state;
+    for (id, memory) in state.sessions.iter() {
+        add(id, &memory.title, &memory.profile, None);
+    }
+    for child in &state.children {
+        add(&child.id, &child.title, &child.profile, None);
+    }
+    for owner in &state.owners {
+        add(&owner.id, &owner.title, &owner.profile, None);
     }
     all
 }

@@ -5,7 +5,6 @@
 //! It works whatever the environment holds. This file does not know what is in
 //! the files, but for the lines that it fills in.
 
-use std::ffi::OsString;
 use std::path::Path;
 
 use super::{Failed, out};
@@ -36,7 +35,7 @@ pub const FILES: [(&str, &str); 7] = [
 const PLACE: &str = "\"$HOME/.agent-deck/watchdog/agent-deck-watchdog\"";
 /// Variables that a service manager does not know, and the program needs as the
 /// sessions have them.
-const VARIABLES: [&str; 3] = ["TMUX_TMPDIR", "XDG_CONFIG_HOME", "XDG_DATA_HOME"];
+const VARIABLES: [&str; 4] = ["HOME", "TMUX_TMPDIR", "XDG_CONFIG_HOME", "XDG_DATA_HOME"];
 /// Always searched, behind what the user's own `PATH` names.
 const STANDARD: [&str; 3] = ["/usr/local/bin", "/usr/bin", "/bin"];
 /// Longest `PATH`, but for the last three: cron takes no line of 1000 bytes.
@@ -99,90 +98,94 @@ pub fn text(what: &str, binary: Option<&Path>, environment: Environment) -> Resu
         })?;
         program(&mut page, what, path);
     }
-    let path = environment("PATH").map(|path| path_of(&path.to_string_lossy()));
-    let mut values = vec![("PATH", path), ("HOME", plain(environment("HOME")))];
-    values.extend(VARIABLES.map(|name| (name, plain(environment(name)))));
-    for (name, value) in values {
-        if let Some(value) = value {
-            variable(&mut page, what, name, &value);
+    if let Some(path) = environment("PATH") {
+        let path = path_of(&path.to_string_lossy());
+        variable(&mut page, what, "PATH", &path);
+    }
+    for name in VARIABLES {
+        let value = environment(name).unwrap_or_default();
+        if let Some(value) = value.to_str().filter(|value| is_plain(value)) {
+            variable(&mut page, what, name, value);
         }
     }
     Ok(page)
 }
 
-/// A path without marks that would need care everywhere.
-fn plain(value: Option<OsString>) -> Option<String> {
-    let value = value?.into_string().ok()?;
+/// Whether it is a path without marks that would need care everywhere.
+fn is_plain(value: &str) -> bool {
     let fits = |c: char| !c.is_control() && c != '"';
-    (value.starts_with('/') && value.chars().all(fits)).then_some(value)
+    value.starts_with('/') && value.chars().all(fits)
 }
 
 /// The folders of a `PATH` that mean the same wherever it is used, each once.
 fn path_of(value: &str) -> String {
     let mut path = String::new();
-    let usable = value
-        .split(':')
-        .filter_map(|entry| plain(Some(entry.into())));
-    for entry in usable.chain(STANDARD.map(str::to_owned)) {
+    for entry in value.split(':').chain(STANDARD) {
         let known = path.split(':').any(|known| known == entry);
-        let full = path.len() + entry.len() > PATH_MOST && !STANDARD.contains(&entry.as_str());
-        if known || full {
+        let full = path.len() + entry.len() > PATH_MOST && !STANDARD.contains(&entry);
+        if known || full || !is_plain(entry) {
             continue;
         }
         if !path.is_empty() {
             path.push(':');
         }
-        path.push_str(&entry);
+        path.push_str(entry);
     }
     path
 }
 
 /// Writes the program's path down.
 fn program(page: &mut String, what: &str, path: &str) {
-    let shell = || format!("\"{}\"", marked(path, SHELL));
-    match what {
+    let shell = format!("\"{}\"", marked(path, SHELL));
+    let marks = match what {
         "systemd" => {
             let mut path = marked(path, SYSTEMD);
             if path.contains(' ') {
                 path = format!("\"{path}\"");
             }
-            put(page, "\nExecStart=", "\n", &format!("\nExecStart={path}"));
+            return put(page, "\nExecStart=", "\n", &format!("\nExecStart={path}"));
         }
-        "launchd" => put(page, PLACE, "", &marked(&shell(), XML)),
-        _ => {
-            let path = marked(&shell(), CRON);
-            // The run, and the question how it is.
-            put(page, PLACE, "", &path);
-            put(page, PLACE, "", &path);
-        }
+        "launchd" => XML,
+        _ => CRON,
+    };
+    let path = marked(&shell, marks);
+    // With cron the run, and the question how it is.
+    for _ in 0..2 {
+        put(page, PLACE, "", &path);
     }
 }
 
 /// Writes a variable down; one for which the file has no place is left out.
 fn variable(page: &mut String, what: &str, name: &str, value: &str) {
-    match what {
-        "systemd" => {
-            let line = format!("\nEnvironment=\"{name}={}\"", marked(value, SYSTEMD));
-            put(page, &format!("\nEnvironment=\"{name}="), "\n", &line);
-            put(page, &format!("\n#Environment={name}="), "\n", &line);
-        }
-        "launchd" if name == "HOME" => {}
+    let (set, unset, value) = match what {
+        "systemd" => (
+            format!("\nEnvironment=\"{name}="),
+            format!("\n#Environment={name}="),
+            marked(value, SYSTEMD) + "\"",
+        ),
+        "launchd" if name == "HOME" => return,
         "launchd" => {
-            let mut set = format!("export {name}=\"{}\"; ", marked(&marked(value, SHELL), XML));
-            if name == "PATH" {
-                put(page, "export PATH=", "exec", &set);
-            } else {
-                set.push_str("export PATH=");
-                put(page, "export PATH=", "", &set);
-            }
+            let path = "export PATH=";
+            let (end, rest) = match name {
+                "PATH" => ("exec", ""),
+                _ => ("", path),
+            };
+            let value = marked(&marked(value, SHELL), XML);
+            let set = format!("export {name}=\"{value}\"; {rest}");
+            return put(page, path, end, &set);
         }
         _ => {
             let quote = if value.contains(' ') { "\"" } else { "" };
-            let line = format!("\n{name}={quote}{value}{quote}");
-            put(page, &format!("\n{name}="), "\n", &line);
-            put(page, &format!("\n#{name}="), "\n", &line);
+            (
+                format!("\n{name}="),
+                format!("\n#{name}="),
+                format!("{quote}{value}{quote}"),
+            )
         }
-    }
+    };
+    let line = [&*set, &value].concat();
+    put(page, &set, "\n", &line);
+    put(page, &unset, "\n", &line);
 }
 
 /// The text with marks where the form needs them.
@@ -202,13 +205,14 @@ fn put(page: &mut String, begin: &str, end: &str, new: &str) {
     if let Some(at) = page.find(begin) {
         let behind = at + begin.len();
         let length = page[behind..].find(end).unwrap_or(0);
-        page.replace_range(at..behind + length, new);
+        *page = [&page[..at], new, &page[behind + length..]].concat();
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::ffi::OsString;
 
     const NOTHING: Environment = &|_| None;
 

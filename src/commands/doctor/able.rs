@@ -28,7 +28,7 @@ pub fn checks(case: &mut Case) {
     let watch = &case.desk.watch;
     let (mut rows, mut critical, mut children) = (0, 0, 0);
     let mut first = String::new();
-    for row in watch.all_rows() {
+    for row in case.desk.rows() {
         children += usize::from(is_child(row));
         if !row.archived {
             rows += 1;

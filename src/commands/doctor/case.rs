@@ -213,11 +213,10 @@ impl<'a> Case<'a> {
                 continue;
             }
             ids.push(id);
-            let mut rows = self.desk.watch.all_rows();
-            let row = rows.find(|row| row.id.as_str() == id);
+            let row = self.desk.chosen(&|row| row.id.as_str() == id).pop();
             agents.push(Agent {
                 pid: process.pid,
-                row: row.cloned(),
+                row,
                 environ,
                 server: server.pid,
             });
@@ -247,7 +246,7 @@ impl<'a> Case<'a> {
         if matches!(self.desk.machine.settings.bin, Bin::Search(_)) {
             add(DECK);
         }
-        for row in self.desk.watch.all_rows() {
+        for row in self.desk.rows() {
             if row.archived {
                 continue;
             }

@@ -189,8 +189,8 @@ fn installed(case: &mut Case) -> bool {
     const NAME: &str = "hooks";
     let deck = case.deck();
     let found = case.found;
-    let mut rows = case.desk.watch.all_rows().peekable();
-    if rows.peek().is_some() && !rows.any(is_claude) {
+    let rows = case.desk.rows();
+    if !rows.is_empty() && !rows.into_iter().any(is_claude) {
         found.ok(NAME, format_args!("no claude session is listed"));
         return false;
     }

@@ -29,13 +29,10 @@ struct Hides {
 
 /// Whether the composers of those that wait are seen.
 pub fn checks(case: &mut Case) {
-    let mut waiting: Vec<Session> = Vec::new();
-    for row in case.desk.watch.all_rows() {
+    let waiting = case.desk.chosen(&|row| {
         let watched = is_child(row) || row.telegram.is_some();
-        if watched && row.status == Status::Waiting && !row.archived {
-            waiting.push(row.clone());
-        }
-    }
+        watched && row.status == Status::Waiting && !row.archived
+    });
     let mut found: Vec<Hides> = Vec::new();
     let (mut seen, mut blind) = (0, 0);
     for row in waiting.iter().filter(|row| is_claude(row)).take(LOOKS) {

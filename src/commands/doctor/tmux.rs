@@ -109,7 +109,7 @@ pub fn installer() -> &'static str {
 /// all agents of this HOME, where no session is listed.
 fn sockets(case: &Case) -> Vec<PathBuf> {
     let home = (case.here)("HOME").unwrap_or_default();
-    let none = case.desk.watch.all_rows().next().is_none();
+    let none = case.desk.rows().is_empty();
     let mut places: Vec<PathBuf> = Vec::new();
     for agent in &case.agents {
         if agent.row.is_none() && !(none && agent.environ.get("HOME") == home) {

@@ -109,13 +109,13 @@ fn strays(case: &Case) {
 /// Why a flag means nobody, and what to do about it.
 fn stray(case: &Case, flag: &str, name: &str, is_id: bool) {
     let path = case.folder().join(flag).join(name);
-    let mut titled = case.desk.watch.all_rows().filter(|row| row.title == name);
+    let titled = case.desk.chosen(&|row| row.title == name);
     let mut put = String::new();
     let mut why = match is_id {
         true => "names a session that no watched profile lists",
         false => "is no session's id, and counts for nobody",
     };
-    if let (Some(row), None) = (titled.next(), titled.next())
+    if let [row] = &titled[..]
         && flag != "autostop"
     {
         why = "names a session by its title, and counts for nobody";
