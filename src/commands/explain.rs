@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::desk::Desk;
 use super::find::Known;
-use super::paper::{Light, Paper, short, wrapped};
+use super::paper::{Light, Paper, Said, add, short, wrap};
 use super::rows::{Row, critical_by, row};
 use super::status::{json_row, last, lifts};
 use super::{Failed, Report};
@@ -79,63 +79,64 @@ fn why_silent(desk: &mut Desk, row: &Session) -> Result<&'static str, String> {
 
 impl Explained<'_> {
     /// Whether it is watched, and by which rule.
-    fn watched(&self) -> Vec<String> {
-        let mut said = Vec::new();
+    fn watched(&self, said: &mut Said) {
         let flags = &self.desk.watch.flags;
         let mark = self
             .row
             .listed
             .and_then(|listed| critical_by(listed, flags));
         match mark {
-            Some(mark) => said.push(format!("critical, since {mark}: restarted when it dies")),
-            None if self.row.critical => said.push("critical when it was last listed".to_owned()),
-            None => said.push("not critical: never restarted".to_owned()),
+            Some(mark) => said.say(format_args!(
+                "critical, since {mark}: restarted when it dies"
+            )),
+            None if self.row.critical => said.say(format_args!("critical when it was last listed")),
+            None => said.say(format_args!("not critical: never restarted")),
         }
         if let Some(owner) = self.row.owner {
-            let since = |at: Option<Time>, what: &str| {
-                at.map(|at| format!("{what} for {}", spoken(self.desk.now.since(at))))
+            let (since, state) = match (owner.deaf_since, owner.missing_since) {
+                (Some(at), _) => (Some(at), "deaf for certain for "),
+                (None, Some(at)) => (Some(at), "no poller seen for "),
+                (None, None) if owner.heard => (None, "its poller was seen"),
+                (None, None) => (None, "not yet known whether it has a poller"),
             };
-            let state = since(owner.deaf_since, "deaf for certain")
-                .or_else(|| since(owner.missing_since, "no poller seen"))
-                .unwrap_or_else(|| match owner.heard {
-                    true => "its poller was seen".to_owned(),
-                    false => "not yet known whether it has a poller".to_owned(),
-                });
-            said.push(format!("owner of a Telegram bot: {state}"));
+            let since = since.map(|at| spoken(self.desk.now.since(at)));
+            let since = since.unwrap_or_default();
+            said.say(format_args!("owner of a Telegram bot: {state}{since}"));
         }
         match self.row.listed {
             Some(listed) if is_child(listed) => {
                 let parent = self.desk.chosen(&|row| row.id.as_str() == listed.parent);
                 let title = parent.first().map(|parent| &parent.title);
                 let parent = escape(title.unwrap_or(&listed.parent));
-                said.push(format!("a child of {parent}: asked when it waits unseen"));
+                said.say(format_args!(
+                    "a child of {parent}: asked when it waits unseen"
+                ));
             }
             Some(_) | None => {}
         }
-        said
     }
 
     /// What was observed, and since when.
-    fn observed(&self) -> Vec<String> {
+    fn observed(&self, said: &mut Said) {
         let now = self.desk.now;
-        let mut said = vec![escape(&self.row.observed())];
+        said.say(format_args!("{}", escape(&self.row.observed())));
         if let Some(agent) = self.row.memory.and_then(|memory| memory.agent) {
             let age = spoken(now.since(agent.started));
-            said.push(format!(
+            said.say(format_args!(
                 "its agent was last seen as process {}, started {age} ago",
                 agent.pid
             ));
         }
         let well = self.row.memory.and_then(|memory| memory.well_since);
         if let Some(well) = well {
-            said.push(format!("well for {}", spoken(now.since(well))));
+            said.say(format_args!("well for {}", spoken(now.since(well))));
         }
         for (profile, why) in &self.desk.unlisted {
             if profile
                 .as_ref()
                 .is_none_or(|profile| profile == self.row.profile)
             {
-                said.push(format!(
+                said.say(format_args!(
                     "cannot be listed now: {}",
                     escape(&why.to_string())
                 ));
@@ -143,34 +144,32 @@ impl Explained<'_> {
         }
         match self.desk.finding(self.row.id) {
             None => {}
-            Some(Finding::Dead(evidence)) => said.push(format!("dead: {}", escape(evidence))),
-            Some(Finding::LookAgain(..)) => said.push("dead in a first look".to_owned()),
+            Some(Finding::Dead(evidence)) => said.say(format_args!("dead: {}", escape(evidence))),
+            Some(Finding::LookAgain(..)) => said.say(format_args!("dead in a first look")),
             Some(Finding::Leave(_)) => {
                 if let Some((rule, sentence)) = self.row.left_alone(self.desk) {
-                    said.push(format!("left alone: {rule}: {}", escape(&sentence)));
+                    said.say(format_args!("left alone: {rule}: {}", escape(&sentence)));
                 }
             }
             Some(
                 Finding::AskShow | Finding::AskPane | Finding::AskList | Finding::AskProcesses,
             ) => {}
         }
-        said
     }
 
     /// What of it is remembered: the child's timer and episode, the last act.
-    fn remembered(&self) -> Vec<String> {
+    fn remembered(&self, said: &mut Said) {
         let now = self.desk.now;
-        let mut said = Vec::new();
         if let Some(child) = self.row.child {
             if let Some(since) = child.since {
-                said.push(format!(
+                said.say(format_args!(
                     "its screen is the same for {}",
                     spoken(now.since(since))
                 ));
             }
             if let Some(opened) = child.opened {
                 let ago = spoken(now.since(opened));
-                said.push(format!(
+                said.say(format_args!(
                     "in an episode for {ago}, {} messages in it",
                     child.nudges
                 ));
@@ -179,74 +178,69 @@ impl Explained<'_> {
         let memory = self.row.memory;
         if let Some(memory) = memory.filter(|memory| memory.since_well > 0) {
             let count = memory.since_well;
-            said.push(format!(
+            said.say(format_args!(
                 "{count} restarts since it was last well for ten minutes"
             ));
         }
         match self.row.last_act() {
-            Some(act) => said.push(last(&act, now)),
-            None => said.push("nothing is remembered that was done about it".to_owned()),
+            Some(act) => said.say(format_args!("{}", last(&act, now))),
+            None => said.say(format_args!("nothing is remembered that was done about it")),
         }
-        said
     }
 
     /// The open episodes about it.
-    fn told(&self) -> Vec<String> {
+    fn told(&self, said: &mut Said) {
         let id = self.row.id.as_str();
-        let episodes = self.desk.watch.saved.episodes.iter();
-        episodes
-            .filter(|episode| telling::is_about(&episode.key, id))
-            .map(|episode| {
+        for episode in &self.desk.watch.saved.episodes {
+            if telling::is_about(&episode.key, id) {
                 let age = spoken(self.desk.now.since(episode.opened));
-                format!("{age} ago: {}", escape(&episode.text))
-            })
-            .collect()
+                said.say(format_args!("{age} ago: {}", escape(&episode.text)));
+            }
+        }
     }
 
     /// What would have to change for the watchdog to act.
-    fn to_act(&self) -> Vec<String> {
-        let mut said = Vec::new();
+    fn to_act(&self, said: &mut Said) {
         let life = &self.desk.life;
         if !life.is_well() {
-            said.push(format!(
+            said.say(format_args!(
                 "a watchdog would have to run: it {}",
                 life.sentence(self.desk.now)
             ));
         }
         let id = self.row.id;
         let Some(listed) = self.row.listed else {
-            said.push("agent-deck would have to list it".to_owned());
-            return said;
+            said.say(format_args!("agent-deck would have to list it"));
+            return;
         };
         if self.row.critical {
-            self.to_restart(listed, &mut said);
+            self.to_restart(listed, said);
         }
         if is_child(listed) {
-            self.to_ask(listed, &mut said);
+            self.to_ask(listed, said);
         }
         if !self.row.critical && !is_child(listed) {
-            said.push(format!(
+            said.say(format_args!(
                 "it would have to be critical (agent-deck-watchdog watch {id}) or somebody's child"
             ));
         }
-        said
     }
 
-    fn to_restart(&self, listed: &Session, said: &mut Vec<String>) {
+    fn to_restart(&self, listed: &Session, said: &mut Said) {
         let id = self.row.id;
         match (&listed.status, listed.archived) {
-            (_, true) => said.push("it would have to be taken out of the archive".to_owned()),
-            (Status::Stopped, false) => said.push(format!(
+            (_, true) => said.say(format_args!("it would have to be taken out of the archive")),
+            (Status::Stopped, false) => said.say(format_args!(
                 "somebody stopped it: it would have to be started (agent-deck -p {} session start \
                  {id})",
                 self.row.profile
             )),
             (Status::Error, false) => match self.desk.finding(id) {
-                Some(Finding::Leave(refusal)) => said.push(format!(
+                Some(Finding::Leave(refusal)) => said.say(format_args!(
                     "this would have to change: {}",
                     escape(&refusal.sentence)
                 )),
-                Some(Finding::LookAgain(at, _)) => said.push(format!(
+                Some(Finding::LookAgain(at, _)) => said.say(format_args!(
                     "a second look in {} would have to agree",
                     spoken(at.since(self.desk.now))
                 )),
@@ -259,11 +253,10 @@ impl Explained<'_> {
                 )
                 | None => {}
             },
-            _ => said.push(
+            _ => said.say(format_args!(
                 "it would have to die: be listed as error, its terminal gone, no process left that \
                  may be its agent"
-                    .to_owned(),
-            ),
+            )),
         }
         self.lifting(&self.row.restart, "to be restarted", said);
         if self
@@ -271,34 +264,36 @@ impl Explained<'_> {
             .owner
             .is_some_and(|owner| owner.deaf_since.is_some())
         {
-            said.push("it is deaf: it would have to be at rest".to_owned());
+            said.say(format_args!("it is deaf: it would have to be at rest"));
             self.lifting(&self.row.poller, "to be restarted for its poller", said);
         }
     }
 
-    fn to_ask(&self, listed: &Session, said: &mut Vec<String>) {
+    fn to_ask(&self, listed: &Session, said: &mut Said) {
         if listed.status != Status::Waiting {
-            said.push("to be asked it would have to wait (be listed as waiting)".to_owned());
+            said.say(format_args!(
+                "to be asked it would have to wait (be listed as waiting)"
+            ));
             return;
         }
         let threshold = self.desk.watch.rules.threshold;
         match self.row.child.and_then(|child| child.since) {
-            Some(since) if self.desk.now.since(since) <= threshold => said.push(format!(
+            Some(since) if self.desk.now.since(since) <= threshold => said.say(format_args!(
                 "to be asked its screen would have to stay the same for {} more",
                 spoken(since.plus(threshold).since(self.desk.now))
             )),
             Some(_) => {}
-            None => said.push(format!(
+            None => said.say(format_args!(
                 "to be asked its screen would have to stay the same for {}",
                 spoken(threshold)
             )),
         }
         match &self.silence {
             Some(Ok("")) | None => {}
-            Some(Ok(why)) => said.push(format!(
+            Some(Ok(why)) => said.say(format_args!(
                 "to be asked its input would have to be free; its screen shows now: {why}"
             )),
-            Some(Err(why)) => said.push(format!(
+            Some(Err(why)) => said.say(format_args!(
                 "to be asked its screen would have to be read: {}",
                 escape(why)
             )),
@@ -307,11 +302,12 @@ impl Explained<'_> {
     }
 
     /// The rules that would have to lift.
-    fn lifting(&self, verdict: &Option<Verdict>, what: &str, said: &mut Vec<String>) {
-        for answer in verdict.iter().flat_map(Verdict::refusals) {
+    fn lifting(&self, verdict: &Option<Verdict>, what: &str, said: &mut Said) {
+        let Some(verdict) = verdict else { return };
+        for answer in verdict.refusals() {
             let (word, numbers) = (answer.rule.word(), &answer.numbers);
             let lifts = lifts(answer, self.desk.now);
-            said.push(format!(
+            said.say(format_args!(
                 "{what} {word} would have to lift: {numbers}{lifts}"
             ));
         }
@@ -327,52 +323,53 @@ impl Explained<'_> {
     }
 
     fn sections(&self) -> [(&'static str, Vec<String>); 5] {
-        [
-            ("watched", self.watched()),
-            ("observed", self.observed()),
-            ("remembered", self.remembered()),
-            ("told", self.told()),
-            ("to act", self.to_act()),
-        ]
+        type Tell<'a> = fn(&Explained<'a>, &mut Said);
+        let sections: [(&str, Tell); 5] = [
+            ("watched", Explained::watched),
+            ("observed", Explained::observed),
+            ("remembered", Explained::remembered),
+            ("told", Explained::told),
+            ("to act", Explained::to_act),
+        ];
+        sections.map(|(label, tell)| {
+            let mut said = Said::default();
+            tell(self, &mut said);
+            (label, said.0)
+        })
     }
 }
 
 impl Report for Explained<'_> {
     fn text(&self, paper: &Paper) -> String {
+        let mut page = String::new();
         let (title, id) = (short(self.row.title, 40), self.row.id);
-        let name = format!(
-            "{title} {id}, profile {}",
-            escape(self.row.profile.as_str())
-        );
-        let mut page = format!("{}\n\n", paper.lit(Light::Strong, &name));
+        let profile = escape(self.row.profile.as_str());
+        let name = format_args!("{title} {id}, profile {profile}");
+        paper.lit(&mut page, Light::Strong, name);
+        page.push_str("\n\n");
         for remark in &self.desk.remarks {
-            page.push_str(&wrapped("! ", &escape(remark), 2));
+            wrap(&mut page, "! ", &escape(remark), 2);
         }
         for (label, sentences) in self.sections() {
             let mut label = label;
             for sentence in sentences {
-                page.push_str(&wrapped(&format!("{label:<INDENT$}"), &sentence, INDENT));
+                wrap(&mut page, &format!("{label:<INDENT$}"), &sentence, INDENT);
                 label = "";
             }
         }
         for (name, verdict) in self.verdicts() {
             let Some(verdict) = verdict else { continue };
-            page.push_str(&format!("\nguardrails, {name}\n"));
+            add(&mut page, format_args!("\nguardrails, {name}\n"));
             for answer in &verdict.answers {
                 let (word, light) = match answer.refuses {
                     true => ("no", Light::Red),
                     false => ("yes", Light::Green),
                 };
-                let line = format!(
-                    "{:<14}{}{}",
-                    answer.rule.word(),
-                    answer.numbers,
-                    lifts(answer, self.desk.now)
-                );
-                page.push_str(&format!(
-                    "  {} {line}\n",
-                    paper.lit(light, &format!("{word:<3}"))
-                ));
+                page.push_str("  ");
+                paper.lit(&mut page, light, format_args!("{word:<3}"));
+                let (word, numbers) = (answer.rule.word(), &answer.numbers);
+                let lifts = lifts(answer, self.desk.now);
+                add(&mut page, format_args!(" {word:<14}{numbers}{lifts}\n"));
             }
         }
         page
@@ -389,17 +386,15 @@ impl Report for Explained<'_> {
             put(map, &name, &sentences);
         }
         for (name, verdict) in self.verdicts() {
-            let answers = verdict.iter().flat_map(|verdict| &verdict.answers);
-            let answers: Vec<Value> = answers
-                .map(|answer| {
-                    object!({
-                        "rule": answer.rule.word(),
-                        "agrees": !answer.refuses,
-                        "numbers": answer.numbers,
-                        "until": answer.lifts.map(Time::rfc3339),
-                    })
-                })
-                .collect();
+            let mut answers = Vec::new();
+            for answer in verdict.iter().flat_map(|verdict| &verdict.answers) {
+                answers.push(object!({
+                    "rule": answer.rule.word(),
+                    "agrees": !answer.refuses,
+                    "numbers": answer.numbers,
+                    "until": answer.lifts.map(Time::rfc3339),
+                }));
+            }
             let name = format!("guard_{}", name.replace(' ', "_"));
             put(map, &name, &answers);
         }

@@ -4,7 +4,7 @@
 
 use super::Failed;
 use super::desk::{Desk, subject};
-use super::paper::short;
+use super::paper::{add, short};
 use crate::cli::Exit;
 use crate::host::logs::escape;
 use crate::model::{Profile, Session, SessionId};
@@ -107,11 +107,14 @@ fn ambiguous(wanted: &str, found: &[&Known]) -> String {
             .map_or("not listed", |row| row.status.word());
         let title = escape(&known.title);
         let profile = known.profile.as_ref().map_or("?", Profile::as_str);
-        text.push_str(&format!(
-            "\n  {}  {title} (profile {profile}, {})",
-            known.id,
-            escape(status)
-        ));
+        add(
+            &mut text,
+            format_args!(
+                "\n  {}  {title} (profile {profile}, {})",
+                known.id,
+                escape(status)
+            ),
+        );
     }
     text
 }
@@ -120,10 +123,10 @@ fn nobody(desk: &Desk, wanted: &str) -> String {
     let mut text = format!("no session has the id or title {wanted:?}");
     for (profile, why) in &desk.unlisted {
         let of = subject(profile, "the profiles");
-        text.push_str(&format!("; {of} cannot be listed: {why}"));
+        add(&mut text, format_args!("; {of} cannot be listed: {why}"));
     }
     for remark in &desk.remarks {
-        text.push_str(&format!("\n{}", escape(remark)));
+        add(&mut text, format_args!("\n{}", escape(remark)));
     }
     text
 }

@@ -3,6 +3,7 @@
 //!
 //! This file does not know what is said.
 
+use std::fmt::{Arguments, Write};
 use std::io::IsTerminal;
 
 use crate::config::Environment;
@@ -45,27 +46,46 @@ impl Paper {
         Paper { colour: false }
     }
 
-    /// The text in a colour.
-    pub fn lit(&self, light: Light, text: &str) -> String {
+    /// Writes the text in a colour behind what stands on the page.
+    #[inline(never)]
+    pub fn lit(&self, page: &mut String, light: Light, text: Arguments) {
         let code = match light {
             Light::Green => "32",
             Light::Yellow => "33",
             Light::Red => "31",
             Light::Strong => "1",
         };
-        if self.colour {
-            format!("\u{1b}[{code}m{text}\u{1b}[0m")
-        } else {
-            text.to_owned()
+        match self.colour {
+            true => add(page, format_args!("\u{1b}[{code}m{text}\u{1b}[0m")),
+            false => add(page, text),
         }
     }
 }
 
-/// The text in lines of at most 80 columns. The first begins with `head`, the
-/// others with as many blanks as `indent` says. Words that are longer than a
+/// Sentences, one after the other.
+#[derive(Default)]
+pub struct Said(pub Vec<String>);
+
+impl Said {
+    /// One more.
+    #[inline(never)]
+    pub fn say(&mut self, sentence: Arguments) {
+        self.0.push(sentence.to_string());
+    }
+}
+
+/// Writes the text behind what stands on the page.
+#[inline(never)]
+pub fn add(page: &mut String, text: Arguments) {
+    // A string takes everything.
+    let _ = page.write_fmt(text);
+}
+
+/// Writes the text in lines of at most 80 columns. The first begins with `head`,
+/// the others with as many blanks as `indent` says. Words that are longer than a
 /// line stay whole. Ends with a line break.
-pub fn wrapped(head: &str, text: &str, indent: usize) -> String {
-    let mut page = head.to_owned();
+pub fn wrap(page: &mut String, head: &str, text: &str, indent: usize) {
+    page.push_str(head);
     let mut column = columns(head);
     let mut empty = true;
     for word in text.split_whitespace() {
@@ -83,7 +103,6 @@ pub fn wrapped(head: &str, text: &str, indent: usize) -> String {
         empty = false;
     }
     page.push('\n');
-    page
 }
 
 /// The text, fit to be shown, in exactly `width` columns and a blank behind it:
@@ -128,12 +147,15 @@ mod tests {
 
     #[test]
     fn long_texts_go_on_below_their_begin() {
-        let page = wrapped("  ok  ", &"word ".repeat(40), 6);
+        let mut page = String::new();
+        wrap(&mut page, "  ok  ", &"word ".repeat(40), 6);
         let lines: Vec<&str> = page.lines().collect();
         assert!(lines.len() > 2 && lines.iter().all(|line| line.chars().count() <= WIDTH));
         assert!(lines[0].starts_with("  ok  word") && lines[1].starts_with("      word"));
         assert_eq!(page.matches("word").count(), 40);
-        assert_eq!(wrapped("a ", "", 2), "a \n");
+        page.clear();
+        wrap(&mut page, "a ", "", 2);
+        assert_eq!(page, "a \n");
     }
 
     #[test]
@@ -148,10 +170,9 @@ mod tests {
 
     #[test]
     fn colour_needs_a_terminal() {
-        assert_eq!(Paper::plain().lit(Light::Red, "x"), "x");
-        assert_eq!(
-            Paper { colour: true }.lit(Light::Red, "x"),
-            "\u{1b}[31mx\u{1b}[0m"
-        );
+        let mut page = String::new();
+        Paper::plain().lit(&mut page, Light::Red, format_args!("x"));
+        Paper { colour: true }.lit(&mut page, Light::Red, format_args!("y"));
+        assert_eq!(page, "x\u{1b}[31my\u{1b}[0m");
     }
 }

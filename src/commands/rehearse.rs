@@ -10,6 +10,7 @@ use std::time::Duration;
 use super::desk::Desk;
 use super::doctor::{Doctor, Found};
 use super::find::Known;
+use super::paper::add;
 use super::rows::critical_by;
 use super::status::lifts;
 use crate::capabilities::eyes;
@@ -269,7 +270,10 @@ impl Walk<'_> {
             let between = if rules.is_empty() { "" } else { ", " };
             let (word, numbers) = (answer.rule.word(), &answer.numbers);
             let lifts = lifts(answer, self.desk.now);
-            rules.push_str(&format!("{between}{word} ({numbers}{lifts})"));
+            add(
+                &mut rules,
+                format_args!("{between}{word} ({numbers}{lifts})"),
+            );
         }
         self.rests(name, format_args!("it would wait for {rules}"));
     }

@@ -47,7 +47,7 @@ pub struct Row<'a> {
 }
 
 /// What was last done about a session.
-pub struct Act {
+pub struct Act<'a> {
     /// When.
     pub at: Time,
     /// What, such as `restarted`.
@@ -55,7 +55,7 @@ pub struct Act {
     /// What came of it; empty while that is not known.
     pub outcome: &'static str,
     /// Why it was done.
-    pub reason: String,
+    pub reason: &'a str,
 }
 
 /// All watched sessions: the critical ones, the owners, the children.
@@ -66,11 +66,18 @@ pub fn rows<'a>(watch: &'a Watch, wanted: &Wanted, now: Time) -> Vec<Row<'a>> {
         Wanted::All => None,
     };
     let mut rows: Vec<Row> = Vec::new();
+    let mut critical = 0;
+    // The critical ones stand first.
+    let mut add = |row: Row<'a>| {
+        let at = if row.critical { critical } else { rows.len() };
+        critical += usize::from(row.critical);
+        rows.insert(at, row);
+    };
     for listed in watch.all_rows() {
         let owner = state.owners.iter().any(|owner| owner.id == listed.id);
         if is_critical(listed, &watch.flags) || owner || is_child(listed) {
             let (title, profile) = (&listed.title, &listed.profile);
-            rows.push(row(watch, &listed.id, title, profile, Some(listed), now));
+            add(row(watch, &listed.id, title, profile, Some(listed), now));
         }
     }
     for (id, memory) in state.sessions.iter() {
@@ -78,12 +85,10 @@ pub fn rows<'a>(watch: &'a Watch, wanted: &Wanted, now: Time) -> Vec<Row<'a>> {
         let gone = memory.missing_since.is_some_and(|at| now.since(at) >= GONE);
         let ours = wanted.is_none_or(|wanted| wanted.contains(&memory.profile));
         if watch.row(id).is_none() && !gone && ours {
-            rows.push(row(watch, id, &memory.title, &memory.profile, None, now));
+            add(row(watch, id, &memory.title, &memory.profile, None, now));
         }
     }
-    let (mut first, then): (Vec<Row>, Vec<Row>) = rows.into_iter().partition(|row| row.critical);
-    first.extend(then);
-    first
+    rows
 }
 
 /// By which mark a session is critical, if it is (the manual's marks).
@@ -205,55 +210,53 @@ impl Row<'_> {
     pub fn held_back(&self) -> Vec<&Answer> {
         let deaf = self.owner.is_some_and(|owner| owner.deaf_since.is_some());
         let waits = self.child.is_some_and(|child| child.opened.is_some());
-        let verdict = match () {
-            () if self.is_dead() => &self.restart,
-            () if deaf => &self.poller,
-            () if waits => &self.nudge,
+        let (verdicts, all) = match () {
+            () if self.is_dead() => ([&self.restart, &None], true),
+            () if deaf => ([&self.poller, &None], true),
+            () if waits => ([&self.nudge, &None], true),
             // What the user has said holds at any time, a back-off while it lasts.
-            () => {
-                let standing = |answer: &&Answer| {
-                    matches!(answer.rule, Rule::Held | Rule::CrashLoop | Rule::Silenced)
-                };
-                let all = self.restart.iter().chain(&self.nudge);
-                return all.flat_map(Verdict::refusals).filter(standing).collect();
-            }
+            () => ([&self.restart, &self.nudge], false),
         };
-        verdict.iter().flat_map(Verdict::refusals).collect()
+        let mut held = Vec::new();
+        for verdict in verdicts.into_iter().flatten() {
+            for answer in &verdict.answers {
+                let standing = matches!(answer.rule, Rule::Held | Rule::CrashLoop | Rule::Silenced);
+                if answer.refuses && (all || standing) {
+                    held.push(answer);
+                }
+            }
+        }
+        held
     }
 
     /// What was last done about it.
-    pub fn last_act(&self) -> Option<Act> {
-        let attempt = self.memory.and_then(|memory| memory.attempt.as_ref());
-        let restart = attempt.map(|attempt| Act {
-            at: attempt.at,
-            what: "restarted",
-            outcome: attempt.outcome.map_or("", |outcome| outcome.word()),
-            reason: attempt.evidence.clone(),
-        });
-        let nudge = self.child.and_then(|child| {
-            Some(Act {
-                at: child.last_nudge?,
-                what: "asked to report",
-                outcome: if child.asked.is_empty() {
-                    ""
-                } else {
-                    "no sign yet"
-                },
-                reason: "it waited unseen".to_owned(),
-            })
-        });
-        let others = self.memory.and_then(|memory| memory.restarted_by_others);
-        let others = others.map(|at| Act {
-            at,
-            what: "restarted by somebody else",
-            outcome: "",
-            reason: String::new(),
-        });
+    pub fn last_act(&self) -> Option<Act<'_>> {
         let mut last: Option<Act> = None;
-        for act in [restart, nudge, others].into_iter().flatten() {
-            if last.as_ref().is_none_or(|last| last.at <= act.at) {
-                last = Some(act);
+        let mut add = |at, what, outcome, reason| {
+            if last.as_ref().is_none_or(|last| last.at <= at) {
+                last = Some(Act {
+                    at,
+                    what,
+                    outcome,
+                    reason,
+                });
             }
+        };
+        if let Some(attempt) = self.memory.and_then(|memory| memory.attempt.as_ref()) {
+            let outcome = attempt.outcome.map_or("", |outcome| outcome.word());
+            add(attempt.at, "restarted", outcome, &*attempt.evidence);
+        }
+        if let Some(child) = self.child
+            && let Some(at) = child.last_nudge
+        {
+            let outcome = match child.asked.is_empty() {
+                true => "",
+                false => "no sign yet",
+            };
+            add(at, "asked to report", outcome, "it waited unseen");
+        }
+        if let Some(at) = self.memory.and_then(|memory| memory.restarted_by_others) {
+            add(at, "restarted by somebody else", "", "");
         }
         last
     }

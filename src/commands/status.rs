@@ -3,10 +3,12 @@
 //!
 //! This file does not know how any of it is decided.
 
+use std::fmt::Arguments;
+
 use serde_json::Value;
 
 use super::desk::{Desk, subject};
-use super::paper::{Light, Paper, cell, wrapped};
+use super::paper::{Light, Paper, add, cell, wrap};
 use super::rows::{Act, Row, rows};
 use super::{FORMAT, Report};
 use crate::cli::Exit;
@@ -16,7 +18,6 @@ use crate::host::logs::escape;
 use crate::json::object;
 use crate::model::{Flags, Level};
 use crate::remember::FAILURES;
-use crate::state::ProfileMemory;
 use crate::telling::{Kind, is_given_up};
 
 /// Columns of title, observed and wanted; the restarts have the rest.
@@ -43,71 +44,73 @@ pub struct Status<'a> {
 /// Looks.
 pub fn status(desk: &Desk, all: bool) -> Status<'_> {
     let watch = &desk.watch;
-    let mut rows = rows(watch, &desk.machine.settings.profiles, desk.now);
-    let watched = rows.len();
-    rows.retain(|row| all || !row.is_quiet(watch));
-    Status {
+    let mut status = Status {
         desk,
         attention: attention(desk),
-        quiet: watched - rows.len(),
-        rows,
+        quiet: 0,
+        rows: Vec::new(),
+    };
+    for row in rows(watch, &desk.machine.settings.profiles, desk.now) {
+        if all || !row.is_quiet(watch) {
+            status.rows.push(row);
+        } else {
+            status.quiet += 1;
+        }
     }
+    status
 }
 
 fn attention(desk: &Desk) -> Vec<Attention> {
     let saved = &desk.watch.saved;
     // A deck that does not answer is spoken of below.
     let silent = format!("{}:", Kind::List.word());
-    let found: Vec<Attention> = saved
-        .episodes
-        .iter()
-        .filter(|episode| !episode.key.starts_with(&silent))
-        .map(|episode| Attention {
-            given_up: is_given_up(&episode.key),
-            level: episode.level,
-            text: episode.text.clone(),
-            since: Some(episode.opened),
-        })
-        .collect();
-    let (mut found, then): (Vec<_>, Vec<_>) = found.into_iter().partition(|one| one.given_up);
-    found.extend(then);
-    let mut add = |given_up, text: String, since| {
-        let level = if given_up {
-            Level::Critical
-        } else {
-            Level::Warning
-        };
+    let mut found = Vec::new();
+    for given_up in [true, false] {
+        for episode in &saved.episodes {
+            if is_given_up(&episode.key) == given_up && !episode.key.starts_with(&silent) {
+                found.push(Attention {
+                    given_up,
+                    level: episode.level,
+                    text: episode.text.clone(),
+                    since: Some(episode.opened),
+                });
+            }
+        }
+    }
+    let mut add = |given_up, since, text: Arguments| {
         found.push(Attention {
             given_up,
-            level,
-            text,
+            level: match given_up {
+                true => Level::Critical,
+                false => Level::Warning,
+            },
+            text: text.to_string(),
             since,
         });
     };
     if let Some(why) = &desk.lost {
-        add(true, format!("the memory cannot be used: {why}"), None);
+        let text = format_args!("the memory cannot be used: {why}");
+        add(true, None, text);
     }
-    let failing = |memory: &&ProfileMemory| memory.failures >= FAILURES;
     let mut answers = true;
-    for memory in saved.profiles.iter().filter(failing) {
-        answers = false;
-        let text = format!("the watchdog cannot list profile {}", memory.name);
-        add(true, text, memory.failing_since);
+    for memory in &saved.profiles {
+        if memory.failures >= FAILURES {
+            answers = false;
+            let text = format_args!("the watchdog cannot list profile {}", memory.name);
+            add(true, memory.failing_since, text);
+        }
     }
     for (profile, why) in desk.unlisted.iter().filter(|_| answers) {
         let of = subject(profile, "agent-deck");
-        let text = format!("{of} does not answer now, so what is observed is missing: {why}");
-        add(false, text, None);
+        let text = format_args!("{of} does not answer now, so what is observed is missing: {why}");
+        add(false, None, text);
     }
     for remark in &desk.remarks {
-        add(false, remark.clone(), None);
+        add(false, None, format_args!("{remark}"));
     }
     if let Some(why) = &desk.watch.flags.trouble {
-        add(
-            true,
-            format!("nothing is done, since anybody may be held: {why}"),
-            None,
-        );
+        let text = format_args!("nothing is done, since anybody may be held: {why}");
+        add(true, None, text);
     }
     found
 }
@@ -115,13 +118,9 @@ fn attention(desk: &Desk) -> Vec<Attention> {
 impl Status<'_> {
     /// Who watches, how fast, and whether it acts.
     fn head(&self) -> String {
-        let life = self.desk.life.sentence(self.desk.now);
-        let fast = self
-            .desk
-            .life
-            .holder
-            .as_ref()
-            .filter(|_| self.desk.life.is_well());
+        let life = &self.desk.life;
+        let fast = life.holder.as_ref().filter(|_| life.is_well());
+        let life = life.sentence(self.desk.now);
         let fast = match fast.map(|holder| holder.fast_path.as_str()) {
             None | Some("") => String::new(),
             Some("on") => "; fast path on".to_owned(),
@@ -159,73 +158,82 @@ pub fn lifts(answer: &Answer, now: Time) -> String {
 pub fn last(act: &Act, now: Time) -> String {
     let mut text = format!("{} {} ago", act.what, spoken(now.since(act.at)));
     if !act.outcome.is_empty() {
-        text.push_str(&format!(", {}", act.outcome));
+        add(&mut text, format_args!(", {}", act.outcome));
     }
     if !act.reason.is_empty() {
-        text.push_str(&format!(" ({})", escape(&act.reason)));
+        add(&mut text, format_args!(" ({})", escape(act.reason)));
     }
     text
 }
 
 impl Report for Status<'_> {
     fn text(&self, paper: &Paper) -> String {
-        let light = if self.desk.life.is_well() {
-            Light::Strong
-        } else {
-            Light::Red
-        };
         let mut page = String::new();
-        let mut lit = |light, text: &str| {
-            for line in text.lines() {
-                page.push_str(&paper.lit(light, line));
+        let mut lit = |light, head: &str, text: &str| {
+            let mut lines = String::new();
+            wrap(&mut lines, head, text, 2);
+            for line in lines.lines() {
+                paper.lit(&mut page, light, format_args!("{line}"));
                 page.push('\n');
             }
         };
-        lit(light, &wrapped("", &self.head(), 2));
+        let light = match self.desk.life.is_well() {
+            true => Light::Strong,
+            false => Light::Red,
+        };
+        lit(light, "", &self.head());
         for attention in &self.attention {
             let light = match attention.level {
                 Level::Critical => Light::Red,
                 Level::Warning | Level::Info => Light::Yellow,
             };
-            let since = attention.since.map(|at| spoken(self.desk.now.since(at)));
-            let since = since.map_or(String::new(), |since| format!(" (for {since})"));
-            lit(
-                light,
-                &wrapped("! ", &format!("{}{since}", escape(&attention.text)), 2),
-            );
+            let mut text = escape(&attention.text);
+            if let Some(at) = attention.since {
+                let since = spoken(self.desk.now.since(at));
+                add(&mut text, format_args!(" (for {since})"));
+            }
+            lit(light, "! ", &text);
         }
         if !self.rows.is_empty() {
-            let [title, observed, wanted] = COLUMNS;
-            let head =
-                cell("SESSION", title) + &cell("OBSERVED", observed) + &cell("WANTED", wanted);
+            let head = line("SESSION", "OBSERVED", "WANTED");
             page.push('\n');
-            page.push_str(&paper.lit(Light::Strong, &format!("{head}RESTARTS")));
+            paper.lit(&mut page, Light::Strong, format_args!("{head}RESTARTS"));
             page.push('\n');
         }
         for row in &self.rows {
-            page.push_str(&lines(row, self.desk));
+            lines(&mut page, row, self.desk);
         }
-        let quiet = match (self.quiet, self.rows.len()) {
-            (0, 0) => "\nNo session is watched.\n".to_owned(),
-            (0, _) => String::new(),
+        match (self.quiet, self.rows.len()) {
+            (0, 0) => page.push_str("\nNo session is watched.\n"),
+            (0, _) => {}
             (n, _) => {
                 let sessions = if n == 1 { "session" } else { "sessions" };
-                format!("\n{n} watched {sessions} of which there is nothing to say (--all)\n")
+                add(
+                    &mut page,
+                    format_args!(
+                        "\n{n} watched {sessions} of which there is nothing to say (--all)\n"
+                    ),
+                );
             }
-        };
-        page + &quiet
+        }
+        page
     }
 
     fn json(&self) -> Value {
         let stamp = |at: Option<Time>| at.map(Time::rfc3339);
-        let attention = |attention: &Attention| {
-            object!({
-                "given_up": attention.given_up,
-                "level": attention.level.word(),
-                "text": attention.text,
-                "since": stamp(attention.since),
-            })
-        };
+        let mut attention = Vec::new();
+        for of in &self.attention {
+            attention.push(object!({
+                "given_up": of.given_up,
+                "level": of.level.word(),
+                "text": of.text,
+                "since": stamp(of.since),
+            }));
+        }
+        let mut sessions = Vec::new();
+        for row in &self.rows {
+            sessions.push(json_row(row, self.desk));
+        }
         let pause = self.desk.watch.flags.pause.map(
             |pause| object!({ "since": stamp(Some(pause.since)), "until": stamp(pause.until) }),
         );
@@ -233,8 +241,8 @@ impl Report for Status<'_> {
             "format": FORMAT,
             "watchdog": self.desk.life.json(),
             "paused": pause,
-            "attention": self.attention.iter().map(attention).collect::<Vec<Value>>(),
-            "sessions": self.rows.iter().map(|row| json_row(row, self.desk)).collect::<Vec<Value>>(),
+            "attention": attention,
+            "sessions": sessions,
             "quiet": self.quiet,
         })
     }
@@ -249,48 +257,56 @@ impl Report for Status<'_> {
     }
 }
 
+/// The first three columns of a line.
+fn line(title: &str, observed: &str, wanted: &str) -> String {
+    let mut line = String::new();
+    for (text, width) in [title, observed, wanted].into_iter().zip(COLUMNS) {
+        line.push_str(&cell(text, width));
+    }
+    line
+}
+
 /// A session's lines.
-fn lines(row: &Row, desk: &Desk) -> String {
+fn lines(page: &mut String, row: &Row, desk: &Desk) {
     let now = desk.now;
-    let [title, observed, wanted] = COLUMNS;
-    let mut page =
-        cell(row.title, title) + &cell(&row.observed(), observed) + &cell(row.wanted(), wanted);
+    let mut first = line(row.title, &row.observed(), row.wanted());
     if row.critical {
-        page.push_str(&format!("{}/{BURST}", row.restarts()));
+        add(&mut first, format_args!("{}/{BURST}", row.restarts()));
         if let Some(at) = row.next_slot() {
-            page.push_str(&format!(", next in {}", spoken(at.since(now))));
+            let next = spoken(at.since(now));
+            add(&mut first, format_args!(", next in {next}"));
         }
     }
-    let mut page = format!("{}\n", page.trim_end());
-    let mut more = |text: &str| page.push_str(&wrapped("    ", text, 6));
+    add(page, format_args!("{}\n", first.trim_end()));
+    let mut more = |text: Arguments| wrap(page, "    ", &text.to_string(), 6);
     for answer in row.held_back() {
         let (word, numbers) = (answer.rule.word(), &answer.numbers);
-        more(&format!(
-            "held back: {word}: {numbers}{}",
-            lifts(answer, now)
-        ));
+        let lifts = lifts(answer, now);
+        more(format_args!("held back: {word}: {numbers}{lifts}"));
     }
     if let Some((rule, sentence)) = row.left_alone(desk) {
-        more(&format!("left alone: {rule}: {}", escape(&sentence)));
+        let sentence = escape(&sentence);
+        more(format_args!("left alone: {rule}: {sentence}"));
     }
     if let Some(since) = row.child.and_then(|child| child.since) {
-        more(&format!("the same screen for {}", spoken(now.since(since))));
+        let span = spoken(now.since(since));
+        more(format_args!("the same screen for {span}"));
     }
     if let Some(act) = row.last_act() {
-        more(&format!("last: {}", last(&act, now)));
+        more(format_args!("last: {}", last(&act, now)));
     }
-    page
 }
 
 /// A session for programs; `explain` prints the same and more.
 pub fn json_row(row: &Row, desk: &Desk) -> Value {
-    let answer = |answer: &&Answer| {
-        object!({
+    let mut held_back = Vec::new();
+    for answer in row.held_back() {
+        held_back.push(object!({
             "rule": answer.rule.word(),
             "numbers": answer.numbers,
             "until": answer.lifts.map(Time::rfc3339),
-        })
-    };
+        }));
+    }
     let refusal = row.left_alone(desk);
     let refusal = refusal.map(|(rule, text)| object!({ "rule": rule, "text": text }));
     let act = row.last_act().map(|act| {
@@ -317,7 +333,7 @@ pub fn json_row(row: &Row, desk: &Desk) -> Value {
         "restarts_most": BURST,
         "window_s": BURST_WINDOW.as_secs(),
         "next_slot": row.next_slot().map(Time::rfc3339),
-        "held_back": row.held_back().iter().map(answer).collect::<Vec<Value>>(),
+        "held_back": held_back,
         "left_alone": refusal,
         "last_act": act,
     })

@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 use super::desk::{Desk, subject};
 use super::find::{Known, find};
 use super::life::Kind;
-use super::paper::{Paper, wrapped};
+use super::paper::{Paper, Said, wrap};
 use super::{FORMAT, Failed, Report};
 use crate::cli::{Exit, Until, When};
 use crate::clock::{Time, spoken};
@@ -33,14 +33,18 @@ pub struct Done {
     /// The session, where one was meant.
     session: Option<Known>,
     /// Sentences.
-    said: Vec<String>,
+    said: Said,
     /// The same for programs.
     force: Value,
 }
 
 impl Report for Done {
     fn text(&self, _paper: &Paper) -> String {
-        self.said.iter().map(|said| wrapped("", said, 2)).collect()
+        let mut page = String::new();
+        for said in &self.said.0 {
+            wrap(&mut page, "", said, 2);
+        }
+        page
     }
 
     fn json(&self) -> Value {
@@ -49,7 +53,7 @@ impl Report for Done {
             "session": self.session.as_ref().map(|known| known.id.as_str()),
             "title": self.session.as_ref().map(|known| &known.title),
             "in_force": self.force,
-            "text": self.said.join(" "),
+            "text": self.said.0.join(" "),
         })
     }
 }
@@ -167,14 +171,14 @@ impl Word {
 
     /// What was done, and what else is in force.
     fn done(self, desk: &mut Desk, what: String, force: Value) -> Done {
-        let mut said = vec![what];
+        let mut said = Said(vec![what]);
         if self.known.is_some() {
             surroundings(desk, &mut said);
         }
         if !desk.life.is_well() {
             let sign = desk.life.sign;
             let sign = sign.map_or(String::new(), |ago| format!(" since {}", spoken(ago)));
-            said.push(format!(
+            said.say(format_args!(
                 "No watchdog runs here{sign}; the next one goes by it."
             ));
         }
@@ -336,18 +340,18 @@ fn end(desk: &Desk, until: Until) -> Result<Option<Time>, Failed> {
 }
 
 /// What else is in force, and what could not be checked.
-fn surroundings(desk: &mut Desk, said: &mut Vec<String>) {
+fn surroundings(desk: &mut Desk, said: &mut Said) {
     if let Some(pause) = desk.machine.flags().pause {
         let until = pause
             .until
             .map_or(String::new(), |at| format!(" until {}", at.rfc3339()));
-        said.push(format!(
+        said.say(format_args!(
             "The watchdog is paused{until}: it acts on nothing."
         ));
     }
     for (profile, why) in &desk.unlisted {
         let of = subject(profile, "agent-deck");
-        said.push(format!(
+        said.say(format_args!(
             "It could not be checked: {of}: {}.",
             escape(&why.to_string())
         ));

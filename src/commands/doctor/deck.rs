@@ -9,7 +9,7 @@ use super::Check;
 use super::case::{Case, DECK};
 use super::others;
 use super::shell::{Edit, Ourselves, quoted};
-use crate::commands::paper::Light;
+use crate::commands::paper::{Light, add};
 use crate::config::{Bin, Wanted};
 use crate::deck::telegram::{declared, readable};
 use crate::machine::bin::{is_program, on_path};
@@ -143,9 +143,12 @@ fn judge(version: (u32, u32, u32)) -> (Light, String) {
     let mut said = format!("{a}.{b}.{c}");
     if version < LEAST {
         let (x, y, z) = LEAST;
-        said.push_str(&format!(
-            " is older than {x}.{y}.{z} and cannot show a terminal, so no session is ever restarted"
-        ));
+        add(
+            &mut said,
+            format_args!(
+                " is older than {x}.{y}.{z} and cannot show a terminal, so no session is ever restarted"
+            ),
+        );
         return (Light::Red, said);
     }
     if (a, b) > (TRIED.0, TRIED.1) {

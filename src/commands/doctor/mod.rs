@@ -29,7 +29,7 @@ use std::fmt::Arguments;
 use serde_json::Value;
 
 use super::desk::Desk;
-use super::paper::{Light, Paper, wrapped};
+use super::paper::{Light, Paper, add, wrap};
 use super::{FORMAT, Report};
 use crate::cli::Exit;
 use crate::config::Environment;
@@ -191,27 +191,31 @@ impl Report for Doctor {
         let mut page = String::new();
         for check in &self.checks {
             // Colours take no column.
-            page.push_str(&paper.lit(check.light, &format!("{:<8}", check.word())));
+            let word = format_args!("{:<8}", check.word());
+            paper.lit(&mut page, check.light, word);
             let head = format!("{:<8}{:<16} ", "", check.name);
-            let line = wrapped(&head, &escape(&check.sentence), INDENT);
+            let mut line = String::new();
+            wrap(&mut line, &head, &escape(&check.sentence), INDENT);
             page.push_str(&line[8..]);
             if !check.mend.is_empty() {
-                page.push_str(&format!("{:INDENT$}$ {}\n", "", escape(&check.mend)));
+                let mend = escape(&check.mend);
+                add(&mut page, format_args!("{:INDENT$}$ {mend}\n", ""));
             }
         }
         page
     }
 
     fn json(&self) -> Value {
-        let checks = self.checks.iter().map(|check| {
-            object!({
+        let mut checks = Vec::new();
+        for check in &self.checks {
+            checks.push(object!({
                 "name": check.name,
                 "result": check.word(),
-                "text": check.sentence.as_str(),
-                "mend": check.mend.as_str(),
-            })
-        });
-        object!({ "format": FORMAT, "checks": checks.collect::<Value>() })
+                "text": check.sentence,
+                "mend": check.mend,
+            }));
+        }
+        object!({ "format": FORMAT, "checks": checks })
     }
 
     fn exit(&self) -> Exit {

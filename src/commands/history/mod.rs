@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 
-use super::paper::{Light, Paper, wrapped};
+use super::paper::{Light, Paper, wrap};
 use super::{FORMAT, Failed, Report};
 use crate::clock::{Time, spoken, wall_of};
 use crate::host::lock::{Mode, read_holder};
@@ -118,17 +118,25 @@ fn sign(folder: &Path) -> Option<Sign> {
 
 impl Report for History {
     fn text(&self, paper: &Paper) -> String {
-        let mut page = match self.in_numbers() {
-            numbers if self.items.is_empty() => wrapped("", &numbers, 2),
-            numbers => paper.lit(Light::Strong, wrapped("", &numbers, 2).trim_end()) + "\n\n",
-        };
+        let (mut page, mut head) = (String::new(), String::new());
+        wrap(&mut head, "", &self.in_numbers(), 2);
+        if self.items.is_empty() {
+            page.push_str(&head);
+        } else {
+            paper.lit(
+                &mut page,
+                Light::Strong,
+                format_args!("{}", head.trim_end()),
+            );
+            page.push_str("\n\n");
+        }
         page.push_str(&page::lay_out(&self.items, paper));
         let remarks = self.remarks();
         if !remarks.is_empty() {
             page.push('\n');
         }
         for remark in remarks {
-            page.push_str(&wrapped("", &escape(&remark), 2));
+            wrap(&mut page, "", &escape(&remark), 2);
         }
         page
     }

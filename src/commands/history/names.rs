@@ -7,6 +7,7 @@ use super::lines::Entry;
 use super::parts::is_id;
 use crate::cli::Exit;
 use crate::commands::Failed;
+use crate::commands::paper::add;
 use crate::host::logs::escape;
 use crate::telling::cut;
 
@@ -121,7 +122,10 @@ fn ambiguous(wanted: &str, found: &[&str], names: &Names) -> Failed {
         found.len()
     );
     for id in found {
-        why.push_str(&format!("\n  {id}  {}", escape(names.title(id))));
+        add(
+            &mut why,
+            format_args!("\n  {id}  {}", escape(names.title(id))),
+        );
     }
     let exit = Exit::Usage;
     Failed { exit, why }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::lines::Kind;
 use super::runs::day_and_time;
 use super::story::{Item, REACH};
-use crate::commands::paper::{Light, Paper, WIDTH, wrapped};
+use crate::commands::paper::{Light, Paper, WIDTH, add, wrap};
 use crate::host::logs::escape;
 use crate::telling::cut;
 
@@ -100,13 +100,13 @@ fn print(items: &[Item], lines: &[usize], paper: &Paper) -> String {
         let (date, time) = stamp.split_once('T').unwrap_or_default();
         if date != day {
             let zone = if day.is_empty() { ", times in UTC" } else { "" };
-            page.push_str(&paper.lit(Light::Strong, &format!("{date}{zone}")));
+            paper.lit(&mut page, Light::Strong, format_args!("{date}{zone}"));
             page.push('\n');
             date.clone_into(&mut day);
         }
         let time = time.trim_end_matches('Z');
         match item.light {
-            Some(light) => page.push_str(&paper.lit(light, time)),
+            Some(light) => paper.lit(&mut page, light, format_args!("{time}")),
             None => page.push_str(time),
         }
         let sentence = sentence(item);
@@ -132,17 +132,28 @@ fn sentence(item: &Item) -> String {
     let names = item.who.len().min(NAMES);
     let mut text = item.who[..names].join(", ");
     if item.who.len() > names {
-        text.push_str(&format!(" and {} more", item.who.len() - names));
+        add(
+            &mut text,
+            format_args!(" and {} more", item.who.len() - names),
+        );
     }
     if item.times > 1 {
         let until = day_and_time(item.until, item.at);
-        text.push_str(&format!(" ({} times until {until})", item.times));
+        add(
+            &mut text,
+            format_args!(" ({} times until {until})", item.times),
+        );
     }
     text.push_str(&item.what);
     let text = text.trim_start();
     // No word is longer than a line.
     let text = escape(text);
-    let words = text.split(' ').map(|word| cut(word, WIDTH - INDENT - 1));
-    let text = words.collect::<Vec<String>>().join(" ");
-    wrapped(&" ".repeat(INDENT), &text, INDENT)
+    let mut words = String::new();
+    for word in text.split(' ') {
+        let word = cut(word, WIDTH - INDENT - 1);
+        add(&mut words, format_args!("{word} "));
+    }
+    let mut lines = String::new();
+    wrap(&mut lines, &" ".repeat(INDENT), &words, INDENT);
+    lines
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::lines::{Entry, Kind, LOGS};
 use super::names::Names;
 use crate::clock::Time;
-use crate::commands::paper::Light;
+use crate::commands::paper::{Light, add};
 use crate::telling::is_given_up;
 
 /// A refusal that is over by then was no news (DESIGN 1.1: told after that).
@@ -191,8 +191,10 @@ impl Teller {
             if entry.at.since(item.at) <= SHORT {
                 item.quiet = true;
             } else if lives {
-                item.what
-                    .push_str(&format!("; lives again {}", clock(entry.at)));
+                add(
+                    &mut item.what,
+                    format_args!("; lives again {}", clock(entry.at)),
+                );
             }
             false
         });
@@ -217,7 +219,7 @@ impl Teller {
         };
         let item = &mut self.items[*at];
         if POLLER.contains(&word) {
-            item.what.push_str(&format!("; {}", entry.text));
+            add(&mut item.what, format_args!("; {}", entry.text));
             item.word.push_str(word);
         } else {
             item.what = format!("{head}: {result}");
@@ -321,7 +323,7 @@ impl Teller {
                 item.kind == Kind::Note && item.about == entry.title && ENDINGS.iter().any(begin)
             };
             if let Some(item) = self.items.iter_mut().rev().take(REACH).find(same) {
-                item.what.push_str(&format!("; {} {text}", clock(entry.at)));
+                add(&mut item.what, format_args!("; {} {text}", clock(entry.at)));
                 return;
             }
         }
