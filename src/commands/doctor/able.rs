@@ -8,8 +8,8 @@ use super::shell::Ourselves;
 use crate::capabilities::patrol::is_child;
 use crate::capabilities::restart::is_critical;
 
-/// Checks without which nothing is done.
-const NEEDED: [&str; 9] = [
+/// Checks without which nothing is done; the last one counts for restarts alone.
+const NEEDED: [&str; 10] = [
     "system",
     "user",
     "folder",
@@ -19,7 +19,9 @@ const NEEDED: [&str; 9] = [
     "profile",
     "tmux",
     "tmux server",
+    VERSION,
 ];
+const VERSION: &str = "version";
 
 /// All of it.
 pub fn checks(case: &mut Case) {
@@ -42,8 +44,7 @@ pub fn checks(case: &mut Case) {
         Some(_) => "off on purpose (pause)",
         None => "on",
     };
-    let needed = red(case, &NEEDED);
-    let panes = red(case, &["version"]);
+    let mut needed = red(case, &NEEDED);
     let impossible = |name, reds: &[&str]| {
         let reds = reds.join(", ");
         // How that is mended stands there.
@@ -53,8 +54,8 @@ pub fn checks(case: &mut Case) {
             format_args!(""),
         );
     };
-    if !needed.is_empty() || !panes.is_empty() {
-        impossible("restart", &[needed.as_slice(), &panes].concat());
+    if !needed.is_empty() {
+        impossible("restart", &needed);
     } else if critical == 0 && rows > 0 {
         found.warning(
             "restart",
@@ -65,6 +66,7 @@ pub fn checks(case: &mut Case) {
         let sentence = format_args!("{on}; {critical} of {rows} sessions are critical");
         found.ok("restart", sentence);
     }
+    needed.retain(|name| *name != VERSION);
     if !needed.is_empty() {
         impossible("patrol", &needed);
     } else if case.version.is_some_and(|version| version < (1, 14, 0)) {

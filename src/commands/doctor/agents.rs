@@ -58,16 +58,20 @@ fn strangers(case: &Case, ours: &Environ) {
     let mut first = None;
     let mut count = 0;
     for agent in &case.agents {
+        if agent.row.is_some() {
+            continue;
+        }
         let theirs = &agent.environ;
-        let differs = |name: &&str| match *name {
-            "HOME" => theirs.get(name) != ours.get(name),
-            _ => theirs.place(name) != ours.place(name),
-        };
-        let names = ["HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME"];
-        let name = names.into_iter().find(differs);
-        if let (None, Some(name)) = (&agent.row, name) {
-            count += 1;
-            first = first.or(Some((name, theirs.get(name))));
+        for name in ["HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME"] {
+            let same = match name {
+                "HOME" => theirs.get(name) == ours.get(name),
+                _ => theirs.place(name) == ours.place(name),
+            };
+            if !same {
+                count += 1;
+                first = first.or(Some((name, theirs.get(name))));
+                break;
+            }
         }
     }
     let Some((name, value)) = first else {

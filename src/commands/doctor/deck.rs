@@ -123,13 +123,10 @@ fn program(case: &mut Case) -> bool {
 
 /// What to do about one that was not found.
 fn elsewhere(case: &Case) -> String {
-    let mut further = FURTHER.to_vec();
-    let home = ["/.local/bin", "/go/bin", "/bin"]
-        .map(|folder| format!("{}{folder}", case.home().display()));
-    for folder in &home {
-        further.push(folder);
-    }
-    let found = on_path(DECK, &case.value("PATH"), &further);
+    let home = case.home().display();
+    let own = format!("{home}/.local/bin:{home}/go/bin:{home}/bin");
+    let found = on_path(DECK, &case.value("PATH"), &FURTHER);
+    let found = found.or_else(|| on_path(DECK, own.as_ref(), &[]));
     match (found, &case.desk.machine.settings.bin) {
         (Some(found), _) => case.set("AGENT_DECK_BIN", found.as_os_str()),
         (None, Bin::Named(named)) if named.is_file() => format!("chmod +x {}", quoted(named)),

@@ -6,13 +6,14 @@
 
 use std::ffi::OsStr;
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
 
-use rustix::fs::{Access, access};
+use rustix::fs::Access;
 use serde_json::Value;
 
 use super::case::Case;
+use super::settings::may;
 use super::shell::{Edit, quoted};
 use crate::deck::places::Roots;
 use crate::host::folder::read_small;
@@ -55,7 +56,8 @@ pub fn checks(case: &mut Case) {
 
 /// Whether two paths lead to the same place.
 pub fn same(a: &Path, b: &Path) -> bool {
-    a == b || matches!((a.canonicalize(), b.canonicalize()), (Ok(a), Ok(b)) if a == b)
+    let real = |path: &Path| path.canonicalize().map(PathBuf::into_os_string);
+    a == b || real(a).is_ok_and(|a| real(b).is_ok_and(|b| a == b))
 }
 
 /// Where records are looked for has to be where they are written.
@@ -135,7 +137,7 @@ fn there(case: &Case, hooks: &Path, count: usize, installed: bool) {
             ),
             format_args!("mkdir -p -m 700 {name}"),
         );
-    } else if access(hooks, Access::READ_OK | Access::EXEC_OK).is_err() {
+    } else if may(hooks, Access::READ_OK | Access::EXEC_OK).is_err() {
         found.problem(
             FOLDER,
             format_args!("{shown} cannot be read"),
@@ -163,13 +165,15 @@ fn mend(case: &Case, written: &Path, xdg: &OsStr) -> String {
     }
 }
 
-/// How many records a folder has, and when the newest was written.
-fn records(hooks: &Path) -> (usize, Option<SystemTime>) {
-    let (mut count, mut newest) = (0, None);
+/// How many records a folder has, and when the newest was written: seconds, and
+/// billionths of one.
+fn records(hooks: &Path) -> (usize, (i64, i64)) {
+    let (mut count, mut newest) = (0, (0, 0));
     let Ok(entries) = fs::read_dir(hooks) else {
         return (count, newest);
     };
-    for entry in entries.take(ENTRIES).flatten() {
+    for entry in entries.take(ENTRIES) {
+        let Ok(entry) = entry else { continue };
         let name = entry.file_name();
         let name = name.to_string_lossy();
         if !name.ends_with(".json") || name.starts_with('.') {
@@ -177,7 +181,7 @@ fn records(hooks: &Path) -> (usize, Option<SystemTime>) {
         }
         count += 1;
         if let Ok(there) = entry.metadata() {
-            newest = newest.max(there.modified().ok());
+            newest = newest.max((there.mtime(), there.mtime_nsec()));
         }
     }
     (count, newest)
@@ -270,11 +274,14 @@ fn is_claude(row: &Session) -> bool {
 /// The events that have no hook of agent-deck.
 fn lacks(settings: &Value) -> Vec<&'static str> {
     let hooks = settings.get("hooks");
-    let has = |event: &&&str| {
-        let hooks = hooks.and_then(|hooks| hooks.get(**event));
-        hooks.is_some_and(|hooks| hooks.to_string().contains(HANDLER))
-    };
-    EVENTS.iter().filter(|event| !has(event)).copied().collect()
+    let mut lacks = Vec::new();
+    for event in EVENTS {
+        let hooks = hooks.and_then(|hooks| hooks.get(event));
+        if !hooks.is_some_and(|hooks| hooks.to_string().contains(HANDLER)) {
+            lacks.push(event);
+        }
+    }
+    lacks
 }
 
 /// Whether records and ends are noticed at once: by the running watchdog, else
@@ -349,12 +356,12 @@ mod tests {
     #[test]
     fn the_newest_record_is_found_among_other_files() {
         let hooks = Scratch::new();
-        assert_eq!(records(hooks.path()), (0, None));
+        assert_eq!(records(hooks.path()), (0, (0, 0)));
         hooks.write(".a-1.json.tmp-1", "");
         hooks.write("a-1.sid", "");
-        assert_eq!(records(hooks.path()), (0, None));
+        assert_eq!(records(hooks.path()), (0, (0, 0)));
         hooks.write("a-1.json", "{}");
         let (count, newest) = records(hooks.path());
-        assert!(count == 1 && newest.is_some());
+        assert!(count == 1 && newest.0 > 0);
     }
 }

@@ -52,8 +52,9 @@ pub fn keeper<'a>(folder: &Path, table: &'a [Process]) -> Option<&'a Process> {
 fn holders(locks: &str, inode: u64) -> Vec<u32> {
     let mut holders = Vec::new();
     for line in locks.lines() {
-        let fields: Vec<&str> = line.split_ascii_whitespace().collect();
-        let [_, "FLOCK", _, _, pid, place, ..] = fields[..] else {
+        let mut fields = line.split_ascii_whitespace();
+        let (Some("FLOCK"), Some(pid), Some(place)) = (fields.nth(1), fields.nth(2), fields.next())
+        else {
             continue;
         };
         let number = place.rsplit(':').next().unwrap_or_default();

@@ -4,19 +4,20 @@
 //! Nothing is written to find that out: a quota that is used up is not seen. This
 //! file does not know what the files are for.
 
+use std::ffi::OsString;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use rustix::fs::{Access, access, statvfs};
+use rustix::fs::{Access, statvfs};
 use rustix::io::Errno;
 
 use super::case::Case;
-use super::settings::me;
+use super::settings::{may, me};
 use super::shell::{Ourselves, quoted};
 use crate::clock::{Time, spoken};
-use crate::commands::paper::Light;
+use crate::commands::paper::{Light, add};
 use crate::config::Wanted;
 use crate::host::flags;
 use crate::host::folder::{check_file, check_folder, read_small};
@@ -61,7 +62,7 @@ fn there(case: &Case, folder: &Path) -> bool {
     let (name, shown) = (quoted(folder), folder.display());
     let Ok(itself) = fs::symlink_metadata(folder) else {
         let above = nearest(folder);
-        if let Err(why) = access(above, Access::WRITE_OK | Access::EXEC_OK) {
+        if let Err(why) = may(above, Access::WRITE_OK | Access::EXEC_OK) {
             found.problem(
                 NAME,
                 format_args!(
@@ -87,7 +88,7 @@ fn there(case: &Case, folder: &Path) -> bool {
         return false;
     }
     let mode = itself.mode() & 0o7777;
-    if let Err(why) = access(folder, Access::WRITE_OK | Access::READ_OK | Access::EXEC_OK) {
+    if let Err(why) = may(folder, Access::WRITE_OK | Access::READ_OK | Access::EXEC_OK) {
         found.problem(
             NAME,
             format_args!(
@@ -140,16 +141,17 @@ fn writable(folder: &Path, why: Errno) -> String {
 fn mount(folder: &Path) -> PathBuf {
     let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
     let mounts = fs::read_to_string("/proc/self/mounts").unwrap_or_default();
-    let mut nearest = String::from("/");
+    let mut points = Vec::new();
     for line in mounts.lines() {
         let point = line.split(' ').nth(1).unwrap_or_default();
-        let point = point.replace("\\040", " ");
-        // Of two points above it the longer one lies below the other.
-        if folder.starts_with(&point) && point.len() >= nearest.len() {
-            nearest = point;
+        points.push(OsString::from(point.replace("\\040", " ")));
+    }
+    for above in folder.ancestors() {
+        if points.iter().any(|point| point == above.as_os_str()) {
+            return above.to_owned();
         }
     }
-    PathBuf::from(nearest)
+    PathBuf::from("/")
 }
 
 /// Whether the disk has room; says so when not.
@@ -222,7 +224,7 @@ fn files(case: &Case, folder: &Path, names: &[String]) {
                 false => format!("mv {word} {word}.old"),
             };
             found.problem(NAME, format_args!("{error}"), format_args!("{mend}"));
-        } else if written && access(&path, Access::WRITE_OK) == Err(Errno::ACCESS) {
+        } else if written && may(&path, Access::WRITE_OK) == Err(Errno::ACCESS) {
             found.problem(
                 NAME,
                 format_args!("{} cannot be written to", path.display()),
@@ -283,7 +285,7 @@ fn memory(case: &Case, folder: &Path, names: &[String]) {
     for name in names {
         if name.starts_with("state.json.broken-") {
             count += 1;
-            aside = format!("{aside} {}", quoted(&folder.join(name)));
+            add(&mut aside, format_args!(" {}", quoted(&folder.join(name))));
         }
     }
     if count > 0 {
@@ -314,13 +316,13 @@ fn clock(case: &Case, folder: &Path, names: &[String]) {
         files.push(folder.join(name));
     }
     let machine = &case.desk.machine;
-    let mut add = |profile: &Profile| {
+    let profiles = match &machine.settings.profiles {
+        Wanted::Named(named) => named.clone(),
+        Wanted::All => Vec::from_iter(Profile::parse("default")),
+    };
+    for profile in &profiles {
         let database = machine.roots.profile(profile).unwrap_or_default();
         files.push(database.join("state.db"));
-    };
-    match &machine.settings.profiles {
-        Wanted::Named(named) => named.iter().for_each(add),
-        Wanted::All => Profile::parse("default").iter().for_each(&mut add),
     }
     let (mut latest, mut written) = (wall, Path::new(""));
     for file in &files {
@@ -328,7 +330,7 @@ fn clock(case: &Case, folder: &Path, names: &[String]) {
             continue;
         };
         let mut at = modified(&there);
-        if file.extension().is_some_and(|end| end == "log") {
+        if file.as_os_str().as_encoded_bytes().ends_with(b".log") {
             let log = read_small(file, LOG_MOST).unwrap_or_default();
             at = at.max(last_stamp(&log));
         }

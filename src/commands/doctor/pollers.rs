@@ -10,7 +10,7 @@ use super::case::Case;
 use super::shell::{numbers, quoted};
 use super::tmux::installer;
 use crate::capabilities::poller::{self, Seen};
-use crate::commands::paper::Light;
+use crate::commands::paper::{Light, add};
 use crate::deck::processes::{pane_pids, pane_process};
 use crate::model::{Pollers, Process, Session, Telegram};
 use crate::world::World;
@@ -128,7 +128,7 @@ fn one(case: &mut Case, owners: &[Owner], owner: &Owner, pollers: &Pollers) {
         State::None => {
             let advice = case.desk.machine.poller_advice(row, agent);
             let mend = mend(&advice, owner, &restart);
-            sentence = format!("{sentence}. {advice}");
+            add(&mut sentence, format_args!(". {advice}"));
             (Light::Red, mend)
         }
         State::Orphans => (Light::Red, format!("kill {}", numbers(&seen.orphans, " "))),

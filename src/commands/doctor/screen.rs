@@ -12,6 +12,7 @@ use super::case::{Agent, Case};
 use super::environ::Environ;
 use super::shell::{Edit, Typed, quoted};
 use crate::capabilities::patrol::{is_child, is_claude};
+use crate::commands::paper::add;
 use crate::deck::screen::{FOOTER, Form};
 use crate::deck::telegram::read;
 use crate::model::{NoAnswer, Screen, Session, Silence, Status};
@@ -53,7 +54,7 @@ pub fn checks(case: &mut Case) {
             continue;
         };
         match found.iter_mut().find(|known| known.why == next.why) {
-            Some(known) => known.titles = format!("{}, {}", known.titles, next.titles),
+            Some(known) => add(&mut known.titles, format_args!(", {}", next.titles)),
             None => found.push(next),
         }
     }
@@ -187,12 +188,17 @@ fn status_line(case: &Case, row: &Session, config: &Path) -> Option<PathBuf> {
         false => config.to_owned(),
     };
     let project = Path::new(&row.path).join(".claude");
-    let files = [
-        project.join("settings.local.json"),
-        project.join("settings.json"),
-        config.join("settings.json"),
-    ];
-    files.into_iter().find(|file| has_status_line(file))
+    for (folder, name) in [
+        (&project, "settings.local.json"),
+        (&project, "settings.json"),
+        (&config, "settings.json"),
+    ] {
+        let file = folder.join(name);
+        if has_status_line(&file) {
+            return Some(file);
+        }
+    }
+    None
 }
 
 /// Whether settings of Claude have a status line.

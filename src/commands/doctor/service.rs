@@ -176,7 +176,7 @@ fn systemd(case: &mut Case) -> bool {
         path: main,
         home: &home,
     };
-    if fs::read_link(main).is_ok_and(|to| to == Path::new("/dev/null")) {
+    if fs::read_link(main).is_ok_and(|to| to.as_os_str() == "/dev/null") {
         found.problem(
             NAME,
             format_args!("{file} is masked: it is never started"),

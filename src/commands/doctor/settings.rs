@@ -9,6 +9,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{Access, access};
+use rustix::io::Errno;
 
 use super::Found;
 use super::case::{Case, Watcher};
@@ -145,8 +146,8 @@ pub fn checks(environment: Environment, file: &File, found: &Found) -> Option<Se
             Err(why) => why,
         };
         // The sentence begins with the variable.
-        let letter = |c: char| c.is_ascii_uppercase() || c == '_';
-        let name = why.split(|c| !letter(c)).next().unwrap_or_default();
+        let other = |c: char| !c.is_ascii_uppercase() && c != '_';
+        let name = &why[..why.find(other).unwrap_or(why.len())];
         let again = name.is_empty() || wrong.iter().any(|wrong| wrong == name);
         let mend = match &known {
             Some((_, home)) if name == "HOME" => set_here(name, Some(home.as_ref())),
@@ -203,7 +204,7 @@ fn home(home: &Path, known: Option<&(String, String)>, found: &Found) -> Lies {
     match std::fs::metadata(home) {
         // Somebody may have been given a home that root made.
         Ok(there) if there.uid() == me() => Lies::Here,
-        Ok(_) if me() != 0 && access(home, Access::WRITE_OK).is_ok() => Lies::Here,
+        Ok(_) if me() != 0 && may(home, Access::WRITE_OK).is_ok() => Lies::Here,
         Ok(there) => {
             let owner = match passwd(there.uid()) {
                 Some((name, _)) => name,
@@ -291,6 +292,12 @@ pub fn compare(case: &mut Case) {
         ),
         format_args!("{}", mends.join("; ")),
     );
+}
+
+/// Whether this user may do that with a file.
+#[inline(never)]
+pub fn may(path: &Path, how: Access) -> Result<(), Errno> {
+    access(path, how)
 }
 
 /// The number of the user who runs this.

@@ -6,6 +6,8 @@ use std::ffi::OsStr;
 use std::fmt::{Display, Formatter, Result};
 use std::path::Path;
 
+use crate::commands::paper::add;
+
 /// A path or another text as a shell takes it for one word.
 pub struct Quoted<'a>(&'a OsStr);
 
@@ -68,7 +70,7 @@ pub fn numbers(numbers: &[u32], between: &str) -> String {
         if !text.is_empty() {
             text.push_str(between);
         }
-        text.push_str(&number.to_string());
+        add(&mut text, format_args!("{number}"));
     }
     text
 }
