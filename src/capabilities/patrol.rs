@@ -27,6 +27,7 @@ pub const READ_HINTED: Duration = Duration::from_secs(1200);
 /// When the screen of a critical session that began to live is looked at: a
 /// dialog of its start stands there by then, and a busy machine had its time.
 const STARTING: [Duration; 2] = [Duration::from_secs(60), Duration::from_secs(300)];
+const SECOND: Duration = Duration::from_secs(1);
 /// After a message the pane is looked at when it must have changed: agent-deck
 /// itself waits 6 s for a sign (contract 5.5).
 pub const ECHO: Duration = Duration::from_secs(7);
@@ -44,6 +45,14 @@ pub fn is_child(row: &Session) -> bool {
 pub fn is_starting(row: &Session, started: Option<Time>, now: Time) -> bool {
     let age = started.map(|at| now.since(at));
     !row.archived && age.is_some_and(|age| age >= STARTING[0] && age < STARTING[1])
+}
+
+/// Whether no dialog of its start can be on its screen any more: it has written
+/// a hook record since. Agents do not before they are trusted; records are in
+/// whole seconds (contract 7.3).
+pub fn has_started(started: Option<Time>, record: Option<Time>) -> bool {
+    let after = |at: Time| started.is_none_or(|started| at.plus(SECOND) > started);
+    record.is_some_and(after)
 }
 
 /// The program that a row's command names.
@@ -225,6 +234,9 @@ pub fn need(
     let Some(since) = child.since else {
         return Need::Nothing(None);
     };
+    if !is_child(row) && !screen.decision {
+        return Need::Nothing(None);
+    }
     // Longer than the threshold, not as long (the manual).
     if now.since(since) <= threshold {
         let over = since.plus(threshold).plus(Duration::from_millis(1));
@@ -232,9 +244,6 @@ pub fn need(
     }
     if screen.decision {
         return Need::Decision(screen.asks);
-    }
-    if !is_child(row) {
-        return Need::Nothing(None);
     }
     // First it has to be seen what the last message did.
     let last = child.last_nudge.filter(|_| !child.asked.is_empty());
