@@ -4,6 +4,8 @@
 //!
 //! This file does not know how the bytes came, nor how long that took.
 
+use std::borrow::Cow;
+
 use serde_json::{Map, Value};
 
 use crate::model::NoAnswer;
@@ -45,13 +47,13 @@ type Object = Map<String, Value>;
 impl Raw<'_> {
     /// Standard output with what is not UTF-8 replaced. That cannot forge
     /// anything: ids are ASCII, and structure stays structure.
-    fn text(&self) -> String {
-        String::from_utf8_lossy(self.stdout).into_owned()
+    fn text(&self) -> Cow<'_, str> {
+        String::from_utf8_lossy(self.stdout)
     }
 
     /// The one JSON value that standard output holds.
     fn json(&self) -> Option<Value> {
-        serde_json::from_slice(self.text().as_bytes()).ok()
+        serde_json::from_str(&self.text()).ok()
     }
 
     /// The first JSON value of standard output, whatever follows it

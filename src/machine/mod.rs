@@ -28,6 +28,7 @@ use crate::world::{Channel, Ran, Record, Sent, World};
 pub mod bin;
 mod commands;
 pub mod escalation;
+mod lists;
 pub mod memory;
 pub mod profiles;
 pub mod pulse;
@@ -37,6 +38,7 @@ mod telegram;
 use bin::Program;
 use commands::{delivered, restarted};
 use escalation::Escalation;
+use lists::Lists;
 use profiles::Profiles;
 use pulse::Pulse;
 
@@ -62,6 +64,7 @@ pub struct Machine {
     /// Where agent-deck is.
     pub program: Program,
     profiles: Profiles,
+    lists: Lists,
     /// The command that changes something and is waited for.
     running: Option<(Running, SessionId)>,
     left_running: Vec<Running>,
@@ -89,6 +92,7 @@ impl Machine {
             logs: Logs::new(&folder),
             program: Program::new(settings.bin.clone()),
             profiles: Profiles::new(settings.profiles.clone()),
+            lists: Lists::default(),
             escalation: Escalation::new(&folder, &settings.chat_id),
             settings,
             mode,
@@ -263,7 +267,7 @@ impl World for Machine {
 
     fn list(&mut self, profile: &Profile) -> Result<Vec<Session>, NoAnswer> {
         let output = self.ask(&argv::list(profile), LIST_DEADLINE, LIST_MOST)?;
-        let listed = answers::list(&output.raw(), profile)?;
+        let listed = self.lists.read(&output.raw(), profile)?;
         if listed.unreadable > 0 {
             let sentence = format!(
                 "{} rows without a usable id are left out",

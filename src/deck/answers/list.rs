@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::{Object, Raw, forbidding, telegram, text};
 use crate::clock::Time;
-use crate::model::{NoAnswer, Profile, Session, SessionId, Status, Substate};
+use crate::model::{ById, NoAnswer, Profile, Session, SessionId, Status, Substate};
 
 /// A good list.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -40,12 +40,14 @@ fn no_sessions(profile: &Profile) -> String {
 
 fn rows_of(rows: Vec<Value>, profile: &Profile) -> Listed {
     let mut listed = Listed::default();
+    let mut known = ById::default();
     for row in rows {
         let Some(session) = row.as_object().and_then(|row| session(row, profile)) else {
             listed.unreadable += 1;
             continue;
         };
-        if listed.sessions.iter().all(|known| known.id != session.id) {
+        if known.get(&session.id).is_none() {
+            known.get_or_make(&session.id, || ());
             listed.sessions.push(session);
         }
     }
