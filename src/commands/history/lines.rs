@@ -205,7 +205,6 @@ pub fn read(path: &Path, from: Time, to: Time) -> Result<Lines, Failed> {
         lines.bound(begin, MOST);
     }
     lines.order();
-    drop_twins(&mut lines.entries);
     Ok(lines)
 }
 
@@ -338,7 +337,7 @@ impl Lines {
         }
     }
 
-    /// By time; within a second, acts come before words.
+    /// By time; within a second, acts come before words. Without twins.
     fn order(&mut self) {
         // A heap weighs a tenth of what `sort` does.
         let mut order = BinaryHeap::new();
@@ -347,7 +346,10 @@ impl Lines {
         }
         let mut entries = std::mem::take(&mut self.entries);
         for (_, _, at) in order.into_sorted_vec() {
-            self.entries.push(std::mem::take(&mut entries[at]));
+            let entry = std::mem::take(&mut entries[at]);
+            if !is_twin(&self.entries, &entry) {
+                self.entries.push(entry);
+            }
         }
     }
 
@@ -363,21 +365,22 @@ impl Lines {
 
 /// What stands in `restart.log` stands in `watchdog.log` too, a moment later.
 /// It is needed only where the former lacks it.
-fn drop_twins(entries: &mut Vec<Entry>) {
+fn is_twin(before: &[Entry], twin: &Entry) -> bool {
     const NEAR: Duration = Duration::from_secs(2);
-    let is_twin = |at: usize| {
-        let twin = &entries[at];
-        let acts = matches!(twin.kind, Kind::Attempt | Kind::Outcome | Kind::Refusal);
-        let same = |record: &&Entry| {
-            record.log == LOGS[0]
-                && (record.kind, &record.word) == (twin.kind, &twin.word)
-                && (record.session == twin.session || twin.title.ends_with(&record.session))
-        };
-        let near = entries[..at].iter().rev().take(512);
-        let mut near = near.take_while(|record| twin.at.since(record.at) <= NEAR);
-        acts && twin.log == LOGS[2] && near.any(|record| same(&record))
-    };
-    let twins: Vec<bool> = (0..entries.len()).map(is_twin).collect();
-    let mut twins = twins.into_iter();
-    entries.retain(|_| !twins.next().unwrap_or_default());
+    let acts = matches!(twin.kind, Kind::Attempt | Kind::Outcome | Kind::Refusal);
+    if !acts || twin.log != LOGS[2] {
+        return false;
+    }
+    for record in before.iter().rev().take(512) {
+        if twin.at.since(record.at) > NEAR {
+            break;
+        }
+        if record.log == LOGS[0]
+            && (record.kind, &record.word) == (twin.kind, &twin.word)
+            && (record.session == twin.session || twin.title.ends_with(&*record.session))
+        {
+            return true;
+        }
+    }
+    false
 }

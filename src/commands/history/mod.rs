@@ -12,13 +12,14 @@
 //! agent-deck need not be there for it. This file does not know what the lines
 //! mean.
 
+use std::fmt::Arguments;
 use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
 use serde_json::{Map, Value};
 
-use super::paper::{Light, Paper, wrap};
+use super::paper::{Light, Paper, Said, wrap};
 use super::{FORMAT, Failed, Report};
 use crate::clock::{Time, spoken, wall_of};
 use crate::host::lock::{Mode, read_holder};
@@ -152,11 +153,17 @@ impl Report for History {
             not_told,
         } = self.summary;
         let stamp = Time::rfc3339;
-        let gaps = self.runs.gaps.iter().map(
-            |gap| object!({ "from": stamp(gap.from), "to": stamp(gap.to), "certain": gap.certain }),
-        );
-        let unread = self.lines.unread.iter();
-        let unread = unread.map(|(file, why)| object!({ "file": file, "why": why }));
+        let (mut entries, mut gaps, mut unread) = (Vec::new(), Vec::new(), Vec::new());
+        for entry in &self.lines.entries {
+            entries.push(line(entry));
+        }
+        for gap in &self.runs.gaps {
+            let (from, to) = (stamp(gap.from), stamp(gap.to));
+            gaps.push(object!({ "from": from, "to": to, "certain": gap.certain }));
+        }
+        for (file, why) in &self.lines.unread {
+            unread.push(object!({ "file": file, "why": why }));
+        }
         object!({
             "format": FORMAT,
             "since": stamp(self.from),
@@ -172,14 +179,14 @@ impl Report for History {
                 "not_told": not_told,
                 "not_run_s": self.runs.away(self.from).as_secs(),
             }),
-            "entries": self.lines.entries.iter().map(line).collect::<Vec<Value>>(),
-            "gaps": gaps.collect::<Vec<Value>>(),
+            "entries": entries,
+            "gaps": gaps,
             "last_sign_of_life": self.sign.map(|sign| stamp(sign.at)),
             "lines_unreadable": self.lines.torn,
             "lines_of_python_watchdog": self.lines.foreign,
             "lines_dated_ahead": self.lines.ahead,
             "lines_left_out": self.lines.left_out,
-            "files_not_read": unread.collect::<Vec<Value>>(),
+            "files_not_read": unread,
         })
     }
 }
@@ -194,25 +201,24 @@ fn line(entry: &Entry) -> Value {
         lines::Kind::Told => (entry.word.as_str(), "", ""),
         _ => ("", "", ""),
     };
-    for (name, text) in [
-        ("time", entry.at.rfc3339().as_str()),
-        ("log", entry.log),
-        ("event", entry.kind.word()),
-        ("level", &entry.level),
-        ("session", &entry.session),
-        ("title", &entry.title),
-        ("profile", &entry.profile),
-        ("capability", capability),
-        ("outcome", outcome),
-        ("rule", rule),
-        ("episode", &entry.episodes),
-        ("text", &entry.text),
-        ("why", &entry.why),
-    ] {
+    let mut add = |name: &str, text: &str| {
         if !text.is_empty() {
             put(&mut object, name, &text);
         }
-    }
+    };
+    add("time", &entry.at.rfc3339());
+    add("log", entry.log);
+    add("event", entry.kind.word());
+    add("level", &entry.level);
+    add("session", &entry.session);
+    add("title", &entry.title);
+    add("profile", &entry.profile);
+    add("capability", capability);
+    add("outcome", outcome);
+    add("rule", rule);
+    add("episode", &entry.episodes);
+    add("text", &entry.text);
+    add("why", &entry.why);
     Value::Object(object)
 }
 
@@ -234,51 +240,50 @@ impl History {
     /// The first line.
     fn in_numbers(&self) -> String {
         let of = &self.summary;
-        let mut parts = Vec::new();
-        if of.restarts > 0 {
-            parts.push(count(of.restarts, "restart"));
-        }
-        if of.in_vain > 0 {
-            parts.push(format!("{} in vain", of.in_vain));
-        }
-        if of.given_up > 0 {
-            parts.push(format!("{} given up", of.given_up));
-        }
-        if of.nudges > 0 {
-            parts.push(count(of.nudges, "nudge"));
-        }
+        let mut parts = Said::default();
+        let mut add = |n, part: Arguments| {
+            if n > 0 {
+                parts.say(part);
+            }
+        };
+        let restarts = count(of.restarts, "restart");
+        add(of.restarts, format_args!("{restarts}"));
+        add(of.in_vain, format_args!("{} in vain", of.in_vain));
+        add(of.given_up, format_args!("{} given up", of.given_up));
+        let nudges = count(of.nudges, "nudge");
+        add(of.nudges, format_args!("{nudges}"));
         for (n, what) in [
             (of.told, "told"),
             (of.written, "only written down"),
             (of.not_told, "not told"),
         ] {
-            if n > 0 {
-                parts.push(format!("{what} {}", times(n)));
-            }
+            add(n, format_args!("{what} {}", times(n)));
         }
-        if parts.is_empty() {
-            parts.push(match self.lines.entries.is_empty() {
-                true => "nothing is written down".to_owned(),
-                false => "no restart, no nudge, nobody told".to_owned(),
-            });
+        if parts.0.is_empty() {
+            let nothing = match self.lines.entries.is_empty() {
+                true => "nothing is written down",
+                false => "no restart, no nudge, nobody told",
+            };
+            parts.say(format_args!("{nothing}"));
         }
         let away = self.runs.away(self.from);
         // A restart of the watchdog is no time without one.
         if away >= LEAST {
-            parts.push(format!("the watchdog did not run for {}", spoken(away)));
+            let away = spoken(away);
+            parts.say(format_args!("the watchdog did not run for {away}"));
         }
         let whose = match &self.session {
             Some(id) => format!("{}: ", escape(id)),
             None => String::new(),
         };
-        let (parts, from) = (parts.join(", "), self.from.rfc3339());
+        let (parts, from) = (parts.0.join(", "), self.from.rfc3339());
         format!("{whose}{parts}; since {from}").replace("written down; since", "written down since")
     }
 
     /// What there is to say about the logs themselves.
     fn remarks(&self) -> Vec<String> {
         let lines = &self.lines;
-        let mut said = Vec::new();
+        let mut said = Said::default();
         for (n, what) in [
             (lines.torn, "cannot be read: torn, or not by this program."),
             (
@@ -292,19 +297,18 @@ impl History {
             (lines.left_out, "too many: only the newest are told here."),
         ] {
             if n > 0 {
-                said.push(format!("{} {what}", count(n, "line")));
+                said.say(format_args!("{} {what}", count(n, "line")));
             }
         }
-        let unread = lines
-            .unread
-            .iter()
-            .map(|(file, why)| format!("{file} ({why})"));
-        let unread = unread.collect::<Vec<String>>().join(", ");
-        if !unread.is_empty() {
-            said.push(format!("Not read: {unread}."));
+        let mut unread = Said::default();
+        for (file, why) in &lines.unread {
+            unread.say(format_args!("{file} ({why})"));
+        }
+        if !unread.0.is_empty() {
+            said.say(format_args!("Not read: {}.", unread.0.join(", ")));
         }
         if !lines.any {
-            said.push(format!("There are no logs in {}.", self.folder));
+            said.say(format_args!("There are no logs in {}.", self.folder));
         }
         if let Some(sign) = self.sign {
             let once = match sign.once {
@@ -315,9 +319,11 @@ impl History {
                 false => "",
             };
             let at = sign.at.rfc3339();
-            said.push(format!("The watchdog's last sign of life: {at}{once}."));
+            said.say(format_args!(
+                "The watchdog's last sign of life: {at}{once}."
+            ));
         }
-        said
+        said.0
     }
 }
 

@@ -25,11 +25,12 @@ impl Names {
     /// Collects them.
     pub fn new(entries: &[Entry]) -> Names {
         let mut known: Vec<(String, String)> = Vec::new();
-        for entry in entries.iter().filter(|entry| !entry.session.is_empty()) {
+        for entry in entries {
             let (id, title) = (&entry.session, &entry.title);
             let titled =
                 |(old, t): &(String, String)| old == id && (title.is_empty() || t == title);
-            if !known.iter().rev().any(titled) && known.len() < MOST {
+            let known_so = id.is_empty() || known.iter().rev().any(titled);
+            if !known_so && known.len() < MOST {
                 known.push((id.clone(), title.clone()));
             }
         }
@@ -73,7 +74,8 @@ impl Names {
             let id = key.split_once(':').map_or("", |(_, id)| id);
             let title = self.title(id);
             if is_id(id) && !title.is_empty() && !self.is_shared(id, title) {
-                text = text.replace(&format!(" ({id})"), "");
+                let id = format!(" ({id})");
+                text = text.replace(&*id, "");
             }
         }
         text

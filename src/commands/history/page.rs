@@ -57,9 +57,13 @@ pub fn lay_out(items: &[Item], paper: &Paper) -> String {
 }
 
 fn days(items: &[Item]) -> usize {
-    let mut days: Vec<u64> = items.iter().map(|item| item.at.0 / 86_400_000).collect();
-    days.dedup();
-    days.len()
+    let (mut days, mut last) = (0, None);
+    for item in items {
+        let day = Some(item.at.0 / 86_400_000);
+        days += usize::from(day != last);
+        last = day;
+    }
+    days
 }
 
 /// Items that are alike and go on become one.
@@ -114,10 +118,10 @@ fn print(items: &[Item], lines: &[usize], paper: &Paper) -> String {
         for (at, line) in sentence.lines().take(*lines).enumerate() {
             let cut_off = at + 1 == *lines && count > *lines;
             let room = WIDTH - usize::from(cut_off);
-            let length = line.chars().count();
             // Before the first one stands the time instead of blanks.
             let from = if at == 0 { 8 } else { 0 };
-            page.extend(line.chars().take(room.min(length)).skip(from));
+            let line = line.get(from..).unwrap_or_default();
+            page.extend(line.chars().take(room - from));
             if cut_off {
                 page.push('…');
             }

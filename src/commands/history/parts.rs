@@ -81,14 +81,15 @@ pub fn people(line: &str, at: Option<Time>, zones: Duration) -> Line {
     };
     let mut entry = begun(at, LOGS[2]);
     entry.level = level.to_ascii_lowercase();
-    entry.text = sentence.to_owned();
     match subject.rsplit_once(' ').unwrap_or(("", subject)) {
         (title, id) if is_id(id) => {
-            (entry.title, entry.session) = (title.to_owned(), id.to_owned());
-            session(&mut entry);
+            entry.title.push_str(title);
+            entry.session.push_str(id);
+            session(&mut entry, sentence);
         }
         _ => {
-            entry.title = subject.to_owned();
+            entry.title.push_str(subject);
+            entry.text.push_str(sentence);
             if subject == OTHERS[0] || subject == "lock" {
                 entry.kind = watchdog(sentence).unwrap_or(Kind::Note);
             }
@@ -122,32 +123,30 @@ fn subject(line: &str) -> Option<(&str, &str)> {
 }
 
 /// What the sentence says of a session.
-fn session(entry: &mut Entry) {
-    let text = entry.text.as_str();
-    if let Some(evidence) = text.strip_prefix("restarting it: ") {
-        entry.kind = Kind::Attempt;
-        entry.text = evidence.to_owned();
-    } else if let Some(rest) = text.strip_prefix("restart: ") {
-        let (word, sentence) = rest.split_once(": ").unwrap_or((rest, ""));
-        entry.kind = Kind::Outcome;
-        (entry.word, entry.text) = (word.to_owned(), sentence.to_owned());
-    } else if let Some((rule, sentence)) = text
-        .strip_prefix("not restarted (")
-        .and_then(|rest| rest.split_once("): "))
-    {
-        entry.kind = Kind::Refusal;
-        (entry.word, entry.text) = (rule.to_owned(), sentence.to_owned());
-    } else if text.starts_with(ASKED) {
-        entry.kind = Kind::Nudge;
-    } else if text.starts_with("lives again after ") {
-        entry.kind = Kind::Alive;
-    } else if let Some(text) = text.strip_suffix(", left alone")
+fn session(entry: &mut Entry, sentence: &str) {
+    let split = |rest| str::split_once(rest, "): ");
+    let (kind, word, text) = if let Some(evidence) = sentence.strip_prefix("restarting it: ") {
+        (Kind::Attempt, "", evidence)
+    } else if let Some(rest) = sentence.strip_prefix("restart: ") {
+        let (word, text) = rest.split_once(": ").unwrap_or((rest, ""));
+        (Kind::Outcome, word, text)
+    } else if let Some((rule, text)) = sentence.strip_prefix("not restarted (").and_then(split) {
+        (Kind::Refusal, rule, text)
+    } else if sentence.starts_with(ASKED) {
+        (Kind::Nudge, "", sentence)
+    } else if sentence.starts_with("lives again after ") {
+        (Kind::Alive, "", sentence)
+    } else if let Some(text) = sentence.strip_suffix(", left alone")
         && let Some((_, word)) = ON_PURPOSE.iter().find(|(purpose, _)| *purpose == text)
     {
-        entry.kind = Kind::Refusal;
-        (entry.word, entry.text) = ((*word).to_owned(), text.to_owned());
-    }
-    entry.deaf = entry.kind == Kind::Attempt && entry.text.starts_with("nobody polls Telegram");
+        (Kind::Refusal, *word, text)
+    } else {
+        (Kind::Note, "", sentence)
+    };
+    entry.kind = kind;
+    entry.word.push_str(word);
+    entry.text.push_str(text);
+    entry.deaf = kind == Kind::Attempt && text.starts_with("nobody polls Telegram");
 }
 
 /// A line of `restart.log` or `escalations.log`.
@@ -155,37 +154,44 @@ pub fn object(line: &str, log: &'static str) -> Line {
     let Ok(object) = serde_json::from_slice::<Value>(line.as_bytes()) else {
         return Line::Torn;
     };
-    let text = |name: &str| object[name].as_str().unwrap_or_default().to_owned();
-    let Some(at) = Time::parse_rfc3339(&text("time")) else {
+    let text = |name: &str| object[name].as_str().unwrap_or_default();
+    let Some(at) = Time::parse_rfc3339(text("time")) else {
         // `{"ts": 1796086800.25, "severity": …}`
-        let seconds = object["ts"].as_f64().map(Duration::try_from_secs_f64);
-        return match seconds {
-            Some(Ok(since)) => Line::Foreign(Time(millis(since))),
-            Some(Err(_)) | None => Line::Torn,
+        let seconds = object["ts"].as_f64().unwrap_or(f64::NAN);
+        return match Duration::try_from_secs_f64(seconds) {
+            Ok(since) => Line::Foreign(Time(millis(since))),
+            Err(_) => Line::Torn,
         };
     };
     let mut entry = begun(at, log);
-    (entry.text, entry.why) = (text("text"), text("why"));
+    entry.why.push_str(text("why"));
     if log == LOGS[1] {
         entry.kind = Kind::Told;
-        (entry.level, entry.word) = (text("severity"), text("outcome"));
-        entry.episodes = text("episode");
-        let about = |key: &str| Some(key.split_once(':')?.1.to_owned());
-        let mut about = entry.episodes.split(' ').filter_map(about);
-        entry.session = about.find(|id| is_id(id)).unwrap_or_default();
+        entry.text.push_str(text("text"));
+        entry.level.push_str(text("severity"));
+        entry.word.push_str(text("outcome"));
+        entry.episodes.push_str(text("episode"));
+        for key in text("episode").split(' ') {
+            let (_, id) = key.split_once(':').unwrap_or_default();
+            if is_id(id) {
+                entry.session.push_str(id);
+                break;
+            }
+        }
         return Line::Entry(entry);
     }
-    (entry.session, entry.title) = (text("session"), text("title"));
-    entry.profile = text("profile");
-    entry.deaf = object["capability"] == "poller";
-    (entry.kind, entry.word) = match text("event").as_str() {
-        "attempt" => (Kind::Attempt, String::new()),
-        "outcome" => (Kind::Outcome, text("outcome")),
-        "refusal" => (Kind::Refusal, text("rule")),
-        other => (Kind::Note, other.to_owned()),
+    entry.session.push_str(text("session"));
+    entry.title.push_str(text("title"));
+    entry.profile.push_str(text("profile"));
+    entry.deaf = text("capability") == "poller";
+    let (kind, word, said) = match text("event") {
+        "attempt" => (Kind::Attempt, "", "evidence"),
+        "outcome" => (Kind::Outcome, text("outcome"), "text"),
+        "refusal" => (Kind::Refusal, text("rule"), "text"),
+        other => (Kind::Note, other, "text"),
     };
-    if entry.kind == Kind::Attempt {
-        entry.text = text("evidence");
-    }
+    entry.kind = kind;
+    entry.word.push_str(word);
+    entry.text.push_str(text(said));
     Line::Entry(entry)
 }

@@ -5,6 +5,7 @@
 //! known. Single runs by cron leave neither first nor last lines. This file does
 //! not know what the watchdog did.
 
+use std::fmt::Arguments;
 use std::time::Duration;
 
 use super::lines::{Entry, Kind};
@@ -78,29 +79,34 @@ impl Runs {
             (Kind::End, _) => {
                 self.state = State::Ended(entry.at);
                 if !entry.text.starts_with("ends") {
-                    self.say(entry.at, "lock", format!(": lock {}", entry.text));
+                    self.say(entry.at, "lock", format_args!(": lock {}", entry.text));
                 }
                 return;
             }
             (_, State::Unknown) => {
-                self.say(entry.at, "starts", format!(" starts ({})", who(entry)));
+                self.say(entry.at, "starts", format_args!(" starts ({})", who(entry)));
             }
             (_, State::Ended(end)) if entry.at.since(end) <= RESTARTED => {
-                self.say(end, "restarted", format!(" was restarted ({})", who(entry)));
+                self.say(
+                    end,
+                    "restarted",
+                    format_args!(" was restarted ({})", who(entry)),
+                );
             }
             (_, State::Ended(end)) => {
                 let away = spoken(entry.at.since(end));
                 let until = day_and_time(entry.at, end);
-                let what = format!(" did not run for {away}, until {until} ({})", who(entry));
+                let who = who(entry);
+                let what = format_args!(" did not run for {away}, until {until} ({who})");
                 self.say(end, "gap", what);
                 self.gap(end, entry.at, true);
             }
             (_, State::Runs) => {
                 let last = last.max(entry.before).unwrap_or(entry.at).min(entry.at);
                 let since = day_and_time(last, entry.at);
-                let what = format!(
-                    " starts ({}); the one before died without a word, some time after {since}",
-                    who(entry)
+                let who = who(entry);
+                let what = format_args!(
+                    " starts ({who}); the one before died without a word, some time after {since}"
                 );
                 self.say(entry.at, "died", what);
                 self.gap(last, entry.at, false);
@@ -118,14 +124,14 @@ impl Runs {
                 self.say(
                     end,
                     "ended",
-                    format!(" ended; it ran again{how}, last {again}"),
+                    format_args!(" ended; it ran again{how}, last {again}"),
                 );
             }
             (State::Ended(end), _) => {
                 self.say(
                     end,
                     "gap",
-                    " ended, as a signal asked, and does not run since".to_owned(),
+                    format_args!(" ended, as a signal asked, and does not run since"),
                 );
                 self.gap(end, to, true);
             }
@@ -134,7 +140,7 @@ impl Runs {
                     self.say(
                         sign.at,
                         "gap",
-                        " gives no sign of life since then".to_owned(),
+                        format_args!(" gives no sign of life since then"),
                     );
                     self.gap(sign.at, to, true);
                 }
@@ -143,7 +149,7 @@ impl Runs {
         }
     }
 
-    fn say(&mut self, at: Time, word: &str, what: String) {
+    fn say(&mut self, at: Time, word: &str, what: Arguments) {
         let mut item = Item::new(at, Kind::Start, word, what);
         item.who.push("the watchdog".to_owned());
         item.light = matches!(word, "gap" | "died").then_some(Light::Red);

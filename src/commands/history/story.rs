@@ -3,6 +3,7 @@
 //!
 //! This file does not know how items are folded and printed.
 
+use std::fmt::Arguments;
 use std::time::Duration;
 
 use super::lines::{Entry, Kind, LOGS};
@@ -60,13 +61,13 @@ pub struct Item {
 
 impl Item {
     /// One that happened once.
-    pub fn new(at: Time, kind: Kind, word: &str, what: String) -> Item {
+    pub fn new(at: Time, kind: Kind, word: &str, what: Arguments) -> Item {
         Item {
             at,
             until: at,
             times: 1,
             who: Vec::new(),
-            what,
+            what: what.to_string(),
             light: None,
             kind,
             word: word.to_owned(),
@@ -131,17 +132,21 @@ impl Teller {
             Kind::Attempt => {
                 self.no_longer_refused(entry, false);
                 let head = format!("{}, restarted", cause(entry));
-                let what = format!("{head}: what came of it is not written down");
+                let what = format_args!("{head}: what came of it is not written down");
                 let item = self.item(entry, what);
-                self.open.retain(|(id, _, _)| *id != entry.session);
-                self.open.push((entry.session.clone(), item, head));
+                let (id, open) = (&entry.session, &mut self.open);
+                if let Some(at) = open.iter().position(|(known, _, _)| known == id) {
+                    open.swap_remove(at);
+                }
+                open.push((id.clone(), item, head));
             }
             Kind::Outcome => self.outcome(entry),
             Kind::Refusal => {
-                let what = match entry.text.starts_with(&entry.word) {
-                    true => format!(" was left alone: {}", entry.text),
-                    false => format!(" was left alone, {}: {}", entry.word, entry.text),
+                let (between, word) = match entry.text.starts_with(&*entry.word) {
+                    true => ("", ""),
+                    false => (", ", &*entry.word),
                 };
+                let what = format_args!(" was left alone{between}{word}: {}", entry.text);
                 let item = self.item(entry, what);
                 if self.refused.len() < REACH {
                     self.refused.push((entry.session.clone(), item));
@@ -151,12 +156,12 @@ impl Teller {
                 let was_refused = self.no_longer_refused(entry, true);
                 let restarted = self.open.iter().any(|(id, _, _)| *id == entry.session);
                 if !was_refused && !restarted {
-                    self.item(entry, format!(" {}", entry.text));
+                    self.item(entry, format_args!(" {}", entry.text));
                 }
             }
             Kind::Nudge => {
                 self.summary.nudges += 1;
-                self.item(entry, format!(" was {}", entry.text));
+                self.item(entry, format_args!(" was {}", entry.text));
             }
             Kind::Told => self.told(entry),
             Kind::Note => self.note(entry, rest),
@@ -166,7 +171,8 @@ impl Teller {
     }
 
     /// An item about the session or subject of a line. Returns its place.
-    fn item(&mut self, entry: &Entry, what: String) -> usize {
+    #[inline(never)]
+    fn item(&mut self, entry: &Entry, what: Arguments) -> usize {
         let mut item = Item::new(entry.at, entry.kind, &entry.word, what);
         item.about.clone_from(&entry.session);
         if entry.deaf {
@@ -214,7 +220,7 @@ impl Teller {
         };
         let known = self.open.iter().find(|(id, _, _)| *id == entry.session);
         let Some((_, at, head)) = known else {
-            self.item(entry, format!(" was restarted before: {result}"));
+            self.item(entry, format_args!(" was restarted before: {result}"));
             return;
         };
         let item = &mut self.items[*at];
@@ -242,34 +248,21 @@ impl Teller {
             }
         }
         let again = entry.word == "failed" && entry.why.starts_with("try ");
-        let summary = &mut self.summary;
-        let (words, over) = match entry.word.as_str() {
+        let (summary, why) = (&mut self.summary, entry.why.as_str());
+        let not_told = format!("not told, {} ", entry.word);
+        let (words, why, count) = match entry.word.as_str() {
             // The same news again.
             "deduplicated" => return,
-            "sent" => (format!("told ({})", entry.level), &mut summary.told),
-            "local only" => (
-                format!("only written down ({})", entry.level),
-                &mut summary.written,
-            ),
-            "rate-limited" => (format!("waits to be told ({})", entry.level), &mut 0),
-            "failed" if again => (
-                format!("not told yet, {} ({})", entry.why, entry.level),
-                &mut 0,
-            ),
-            "unknown" => (
-                format!("perhaps told, {} ({})", entry.why, entry.level),
-                &mut summary.not_told,
-            ),
-            word => (
-                format!("not told, {word} {} ({})", entry.why, entry.level),
-                &mut summary.not_told,
-            ),
+            "sent" => ("told", "", &mut summary.told),
+            "local only" => ("only written down", "", &mut summary.written),
+            "rate-limited" => ("waits to be told", "", &mut 0),
+            "failed" if again => ("not told yet, ", why, &mut 0),
+            "unknown" => ("perhaps told, ", why, &mut summary.not_told),
+            _ => (&*not_told, why, &mut summary.not_told),
         };
-        *over += 1;
-        let what = format!(
-            " {words}: {}",
-            self.names.without_ids(entry).replace('\n', "; ")
-        );
+        *count += 1;
+        let (level, text) = (&entry.level, self.names.without_ids(entry));
+        let text = text.replace('\n', "; ");
         let items = &mut self.items;
         self.waiting.retain(|(key, at)| {
             let same = entry.episodes.split(' ').any(|told| told == key);
@@ -286,11 +279,12 @@ impl Teller {
         };
         let mut newest = items.iter_mut().rev().take(REACH);
         if !bad && let Some(item) = newest.find(same) {
-            let over = format!(", over {}): ", clock(entry.at));
-            item.what = item.what.replacen("): ", &over, 1);
+            if let Some((head, rest)) = item.what.split_once("): ") {
+                item.what = format!("{head}, over {}): {rest}", clock(entry.at));
+            }
             return;
         }
-        let at = self.item(entry, what);
+        let at = self.item(entry, format_args!(" {words}{why} ({level}): {text}"));
         let item = &mut self.items[at];
         item.about.clone_from(&entry.episodes);
         item.word.push_str(&entry.level);
@@ -335,7 +329,7 @@ impl Teller {
         if told.any(|told| told.text.contains(text)) {
             return;
         }
-        let at = self.item(entry, format!(": {text}"));
+        let at = self.item(entry, format_args!(": {text}"));
         let item = &mut self.items[at];
         item.word = text.chars().filter(|c| !c.is_ascii_digit()).collect();
         item.light = (entry.level == "critical").then_some(Light::Red);
