@@ -147,8 +147,8 @@ fn answer(
         }
         Ask::Clear(session) => words::clear(&mut desk, session, environment),
         Ask::Watch { session, off } => words::watch(&mut desk, session, *off, environment),
-        Ask::Hold { session, until } => words::hold(&mut desk, session, *until, environment),
-        Ask::Pause(until) => words::pause(&mut desk, *until, environment),
+        Ask::Hold { session, until } => words::hold(&mut desk, Some(session), *until, environment),
+        Ask::Pause(until) => words::hold(&mut desk, None, *until, environment),
         // Answered above.
         Ask::Doctor { .. } | Ask::History { .. } | Ask::Print(_) => return Ok(()),
     };

@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 use super::desk::{Desk, subject};
 use super::find::{Known, find};
 use super::life::Kind;
-use super::paper::{Paper, Said, wrap};
+use super::paper::{Paper, Said, add, wrap};
 use super::{FORMAT, Failed, Report};
 use crate::cli::{Exit, Until, When};
 use crate::clock::{Time, spoken};
@@ -20,7 +20,7 @@ use crate::config::{Environment, given_value};
 use crate::host::flags::{self, AUTORESTART, CLEAR, HOLD, PAUSE};
 use crate::host::logs::{Logs, escape};
 use crate::json::{object, put};
-use crate::model::{Level, Session, SessionId};
+use crate::model::{Level, SessionId};
 use crate::world::World;
 
 /// So long `clear` waits for a running daemon to take its request up.
@@ -114,80 +114,85 @@ fn other_profile(desk: &Desk, environment: Environment) -> Option<(String, Strin
     })
 }
 
-/// One of the user's words, before it is written down.
-struct Word {
-    /// The session, where one is meant.
-    known: Option<Known>,
-    /// Its name, fit to be shown; that of the watchdog where none is meant.
-    name: String,
-    /// Who asks, for the log.
-    who: String,
-    /// The flag.
-    flag: String,
+/// What is to be written down.
+struct Order<'a> {
+    /// The session that is asked for; `None`: all are meant.
+    wanted: Option<&'a str>,
+    /// The flag of all, or the folder of such flags.
+    flag: &'static str,
+    /// What stands in the file beside who asks; `None`: it is taken away.
+    content: Option<String>,
+    /// What the log says.
+    sentence: &'a str,
 }
 
-impl Word {
-    /// Finds the session that is meant.
-    fn about(
-        desk: &mut Desk,
-        wanted: &str,
-        folder: &str,
-        environment: Environment,
-    ) -> Result<Word, Failed> {
-        let known = meant(desk, wanted, folder, environment)?;
-        Ok(Word {
-            name: known.name(),
-            who: who(environment),
-            flag: format!("{folder}/{}", known.id),
-            known: Some(known),
-        })
-    }
+/// What was written down.
+struct Written<'a> {
+    known: Option<&'a Known>,
+    /// Whose name it is, fit to be shown.
+    name: &'a str,
+    flag: &'a str,
+    /// False: there was nothing to be taken away.
+    changed: bool,
+}
 
-    /// Puts the flag down, or takes it away, and writes that down. False when
-    /// there was nothing to be taken away.
-    fn change(&self, desk: &Desk, content: Option<&str>, sentence: &str) -> Result<bool, Failed> {
-        let folder = desk.machine.settings.folder();
-        let changed = match content {
-            Some(content) => flags::put(&folder, &self.flag, content).map(|()| true),
-            None => flags::take(&folder, &self.flag)
-                .map_err(|e| format!("{}: {e}", folder.join(&self.flag).display())),
-        };
-        match changed {
-            Ok(true) => {
-                let at = Time(desk.machine.clock.reading().wall);
-                let sentence = format!("{sentence}, says {}", self.who);
-                Logs::new(&folder).note(at, Level::Info, &self.name, &sentence);
-                Ok(true)
-            }
-            Ok(false) => Ok(false),
-            Err(why) => Err(Failed::new(Exit::System, why)),
-        }
-    }
+/// What is said of it: a sentence, and what is in force.
+type Tell<'a> = &'a dyn Fn(&mut Desk, &Written) -> (String, Value);
 
-    /// What stands in the flag's file.
-    fn by(&self) -> String {
-        format!("by {}\n", self.who)
+/// Puts a flag down, or takes it away, writes that down, and says what else is in
+/// force.
+fn carry_out(
+    desk: &mut Desk,
+    order: &Order,
+    environment: Environment,
+    tell: Tell,
+) -> Result<Done, Failed> {
+    let mut session = None;
+    let (mut name, mut flag) = ("watchdog".to_owned(), order.flag.to_owned());
+    if let Some(wanted) = order.wanted {
+        let known = meant(desk, wanted, &flag, environment)?;
+        name = known.name();
+        add(&mut flag, format_args!("/{}", known.id));
+        session = Some(known);
     }
-
-    /// What was done, and what else is in force.
-    fn done(self, desk: &mut Desk, what: String, force: Value) -> Done {
-        let mut said = Said(vec![what]);
-        if self.known.is_some() {
-            surroundings(desk, &mut said);
-        }
-        if !desk.life.is_well() {
-            let sign = desk.life.sign;
-            let sign = sign.map_or(String::new(), |ago| format!(" since {}", spoken(ago)));
-            said.say(format_args!(
-                "No watchdog runs here{sign}; the next one goes by it."
-            ));
-        }
-        Done {
-            session: self.known,
-            said,
-            force,
-        }
+    let (who, folder) = (who(environment), desk.machine.settings.folder());
+    let changed = match &order.content {
+        Some(content) => flags::put(&folder, &flag, &format!("{content}by {who}\n")).map(|()| true),
+        None => flags::take(&folder, &flag)
+            .map_err(|e| format!("{}: {e}", folder.join(&flag).display())),
+    };
+    let changed = match changed {
+        Ok(changed) => changed,
+        Err(why) => return Err(Failed::new(Exit::System, why)),
+    };
+    if changed {
+        let at = Time(desk.machine.clock.reading().wall);
+        let sentence = format!("{}, says {who}", order.sentence);
+        Logs::new(&folder).note(at, Level::Info, &name, &sentence);
     }
+    let written = Written {
+        known: session.as_ref(),
+        name: &name,
+        flag: &flag,
+        changed,
+    };
+    let (what, force) = tell(desk, &written);
+    let mut said = Said(vec![what]);
+    if session.is_some() {
+        surroundings(desk, &mut said);
+    }
+    if !desk.life.is_well() {
+        let sign = desk.life.sign;
+        let sign = sign.map_or(String::new(), |ago| format!(" since {}", spoken(ago)));
+        said.say(format_args!(
+            "No watchdog runs here{sign}; the next one goes by it."
+        ));
+    }
+    Ok(Done {
+        session,
+        said,
+        force,
+    })
 }
 
 /// `watch <session> [off]`.
@@ -200,63 +205,50 @@ pub fn watch(
     off: bool,
     environment: Environment,
 ) -> Result<Done, Failed> {
-    let word = Word::about(desk, wanted, AUTORESTART, environment)?;
-    let content = word.by();
-    let (content, sentence) = match off {
-        false => (Some(&*content), "treated as critical from now on"),
-        true => (None, "no longer treated as critical for its flag"),
+    let order = Order {
+        wanted: Some(wanted),
+        flag: AUTORESTART,
+        content: (!off).then(String::new),
+        sentence: match off {
+            false => "treated as critical from now on",
+            true => "no longer treated as critical for its flag",
+        },
     };
-    let changed = word.change(desk, content, sentence)?;
-    let row = word.known.as_ref().and_then(|known| known.row.as_ref());
-    let by_itself = row.is_some_and(Session::is_conductor_like);
-    let name = &word.name;
-    let what = match (off, by_itself) {
-        (false, _) => format!("{name} is critical now: it is restarted when it dies."),
-        (true, false) if !changed => format!("{name} was not critical."),
-        (true, false) => format!("{name} is not critical any more."),
-        (true, true) => format!(
-            "{name} stays critical: its title or group says so. To have it left alone: \
-             agent-deck-watchdog hold {}",
-            row.map_or("", |row| row.id.as_str())
-        ),
-    };
-    Ok(word.done(desk, what, object!({ "critical": !off || by_itself })))
+    carry_out(desk, &order, environment, &|_, written| {
+        let row = written.known.and_then(|known| known.row.as_ref());
+        let by_itself = row.filter(|row| row.is_conductor_like());
+        let name = written.name;
+        let what = match (off, by_itself) {
+            (false, _) => format!("{name} is critical now: it is restarted when it dies."),
+            (true, None) if !written.changed => format!("{name} was not critical."),
+            (true, None) => format!("{name} is not critical any more."),
+            (true, Some(row)) => format!(
+                "{name} stays critical: its title or group says so. To have it left alone: \
+                 agent-deck-watchdog hold {}",
+                row.id
+            ),
+        };
+        let critical = !off || by_itself.is_some();
+        (what, object!({ "critical": critical }))
+    })
 }
 
-/// `hold <session> [<until> | off]`.
+/// `hold <session> [<until> | off]`, and for all `pause [<until> | off]`.
 ///
 /// # Errors
 /// When it is not known who is meant, or the flag cannot be written.
 pub fn hold(
     desk: &mut Desk,
-    wanted: &str,
+    wanted: Option<&str>,
     until: Until,
     environment: Environment,
 ) -> Result<Done, Failed> {
-    let word = Word::about(desk, wanted, HOLD, environment)?;
-    leave_alone(desk, word, until)
-}
-
-/// `pause [<until> | off]`.
-///
-/// # Errors
-/// When the flag cannot be written.
-pub fn pause(desk: &mut Desk, until: Until, environment: Environment) -> Result<Done, Failed> {
-    let word = Word {
-        known: None,
-        name: "watchdog".to_owned(),
-        who: who(environment),
-        flag: PAUSE.to_owned(),
+    let (held, flag) = match wanted {
+        Some(_) => ("held", HOLD),
+        None => ("paused", PAUSE),
     };
-    leave_alone(desk, word, until)
-}
-
-/// Holds a session, or all.
-fn leave_alone(desk: &mut Desk, word: Word, until: Until) -> Result<Done, Failed> {
-    let all = word.known.is_none();
-    let held = if all { "paused" } else { "held" };
     let end = end(desk, until)?;
-    let (first, words) = match end {
+    let (content, words) = match end {
         Some(end) => {
             let stamp = end.rfc3339();
             (format!("{stamp}\n"), format!("until {stamp}"))
@@ -264,27 +256,35 @@ fn leave_alone(desk: &mut Desk, word: Word, until: Until) -> Result<Done, Failed
         None => (String::new(), "until that is taken back".to_owned()),
     };
     let on = until != Until::Off;
-    let content = first + &word.by();
-    let (content, sentence) = match on {
-        true => (Some(&*content), format!("{held} {words}")),
-        false => (None, format!("no longer {held}")),
+    let sentence = match on {
+        true => format!("{held} {words}"),
+        false => format!("no longer {held}"),
     };
-    let changed = word.change(desk, content, &sentence)?;
-    let name = &word.name;
-    let what = match (all, on) {
-        (true, true) => {
-            format!("Paused {words}: it watches and tells, and restarts and asks nobody.")
-        }
-        (true, false) if !changed => "It was not paused.".to_owned(),
-        (true, false) => "Not paused any more.".to_owned(),
-        (false, true) => format!("{name} is left alone {words}: neither restarted nor asked."),
-        (false, false) if !changed => format!("{name} was not held."),
-        (false, false) => format!("{name} is not held any more."),
+    let order = Order {
+        wanted,
+        flag,
+        content: Some(content).filter(|_| on),
+        sentence: &sentence,
     };
-    let mut force = Map::new();
-    put(&mut force, held, &on);
-    put(&mut force, "until", &end.map(Time::rfc3339));
-    Ok(word.done(desk, what, Value::Object(force)))
+    carry_out(desk, &order, environment, &|_, written| {
+        let name = written.name;
+        let what = match (wanted, on) {
+            (None, true) => {
+                format!("Paused {words}: it watches and tells, and restarts and asks nobody.")
+            }
+            (None, false) if !written.changed => "It was not paused.".to_owned(),
+            (None, false) => "Not paused any more.".to_owned(),
+            (Some(_), true) => {
+                format!("{name} is left alone {words}: neither restarted nor asked.")
+            }
+            (Some(_), false) if !written.changed => format!("{name} was not held."),
+            (Some(_), false) => format!("{name} is not held any more."),
+        };
+        let mut force = Map::new();
+        put(&mut force, held, &on);
+        put(&mut force, "until", &end.map(Time::rfc3339));
+        (what, Value::Object(force))
+    })
 }
 
 /// `clear <session>`.
@@ -292,32 +292,37 @@ fn leave_alone(desk: &mut Desk, word: Word, until: Until) -> Result<Done, Failed
 /// # Errors
 /// When it is not known who is meant, or the flag cannot be written.
 pub fn clear(desk: &mut Desk, wanted: &str, environment: Environment) -> Result<Done, Failed> {
-    let word = Word::about(desk, wanted, CLEAR, environment)?;
-    word.change(desk, Some(&word.by()), "its failures are to be forgotten")?;
-    let folder = desk.machine.settings.folder();
-    let end = desk.machine.now().plus(TAKEN_UP);
-    // A run by cron comes when it comes.
-    let watches = desk.life.kind == Kind::Watching;
-    while watches && flags::is_there(&folder, &word.flag) && desk.machine.now() < end {
-        desk.machine.pulse.rest(Duration::from_millis(50));
-    }
-    let taken = !flags::is_there(&folder, &word.flag);
-    let (state, id) = (
-        &desk.watch.saved,
-        word.known.as_ref().map(|known| &known.id),
-    );
-    let remembered =
-        id.is_some_and(|id| state.sessions.get(id).is_some() || state.known_child(id).is_some());
-    let name = &word.name;
-    let what = match taken {
-        _ if !remembered => format!("Nothing is remembered of {name} that could be forgotten."),
-        true => format!(
-            "The failures of {name} are forgotten: what was given up is tried again. The restarts \
-             of the last 300 s and the times of messages still count."
-        ),
-        false => format!("Noted: the failures of {name} are forgotten with the next turn."),
+    let order = Order {
+        wanted: Some(wanted),
+        flag: CLEAR,
+        content: Some(String::new()),
+        sentence: "its failures are to be forgotten",
     };
-    Ok(word.done(desk, what, object!({ "cleared": taken })))
+    carry_out(desk, &order, environment, &|desk, written| {
+        let folder = desk.machine.settings.folder();
+        let end = desk.machine.now().plus(TAKEN_UP);
+        // A run by cron comes when it comes.
+        let watches = desk.life.kind == Kind::Watching;
+        while watches && flags::is_there(&folder, written.flag) && desk.machine.now() < end {
+            desk.machine.pulse.rest(Duration::from_millis(50));
+        }
+        let taken = !flags::is_there(&folder, written.flag);
+        let (state, id) = (&desk.watch.saved, written.known.map(|known| &known.id));
+        let remembered = id
+            .is_some_and(|id| state.sessions.get(id).is_some() || state.known_child(id).is_some());
+        let name = written.name;
+        let what = match taken {
+            _ if !remembered => {
+                format!("Nothing is remembered of {name} that could be forgotten.")
+            }
+            true => format!(
+                "The failures of {name} are forgotten: what was given up is tried again. The \
+                 restarts of the last 300 s and the times of messages still count."
+            ),
+            false => format!("Noted: the failures of {name} are forgotten with the next turn."),
+        };
+        (what, object!({ "cleared": taken }))
+    })
 }
 
 /// The wall time that is meant.
