@@ -173,7 +173,11 @@ impl Desk {
 
     /// All sessions that are listed.
     pub fn rows(&self) -> Vec<&Session> {
-        self.watch.all_rows().collect()
+        let mut rows = Vec::new();
+        for deck in &self.watch.decks {
+            rows.extend(&deck.rows);
+        }
+        rows
     }
 
     /// Those that fit, to be kept while something is asked.

@@ -14,6 +14,7 @@ use rustix::io::Errno;
 use super::Found;
 use super::case::{Case, Watcher};
 use super::shell::{Ourselves, quoted};
+use crate::commands::paper::Said;
 use crate::config::{Environment, Settings};
 use crate::host::folder::read_small;
 
@@ -94,18 +95,19 @@ impl File {
             return set_here(name, value);
         }
         let path = quoted(&self.path);
-        let mut mends = Vec::new();
+        let mut mends = Said::default();
         if stands {
-            mends.push(format!("sed -i.bak '/^{name}=/d' {path}"));
+            mends.say(format_args!("sed -i.bak '/^{name}=/d' {path}"));
         }
         if let Some(value) = value {
             let pair = format!("{name}={}", value.display());
-            mends.push(format!("(umask 077; echo {} >> {path})", quoted(&pair)));
+            let pair = quoted(&pair);
+            mends.say(format_args!("(umask 077; echo {pair} >> {path})"));
         }
         if by_systemd {
-            mends.push("systemctl --user restart agent-deck-watchdog".to_owned());
+            mends.say(format_args!("systemctl --user restart agent-deck-watchdog"));
         }
-        mends.join(" && ")
+        mends.0.join(" && ")
     }
 }
 
@@ -262,7 +264,7 @@ pub fn compare(case: &mut Case) {
         let sentence = format_args!("those of the running watchdog, process {pid}, cannot be read");
         return case.found.ok(NAME, sentence);
     }
-    let (mut names, mut mends) = (Vec::new(), Vec::new());
+    let (mut names, mut mends) = (Said::default(), Said::default());
     let mut sees = "its settings count here";
     for name in SETTINGS.iter().chain(&PLACES) {
         let here = (case.here)(name).unwrap_or_default();
@@ -274,13 +276,13 @@ pub fn compare(case: &mut Case) {
             sees = "what is seen from here it may not see";
         }
         let there = Some(there).filter(|there| !there.is_empty());
-        mends.push(set_here(name, there));
-        names.push(match there {
-            Some(there) => format!("{name}={}", there.display()),
-            None => format!("no {name}"),
-        });
+        mends.say(format_args!("{}", set_here(name, there)));
+        match there {
+            Some(there) => names.say(format_args!("{name}={}", there.display())),
+            None => names.say(format_args!("no {name}")),
+        }
     }
-    if names.is_empty() {
+    if names.0.is_empty() {
         let sentence = format_args!("the running watchdog, process {pid}, has the same");
         return case.found.ok(NAME, sentence);
     }
@@ -288,9 +290,9 @@ pub fn compare(case: &mut Case) {
         NAME,
         format_args!(
             "the running watchdog, process {pid}, has {} and this shell has not: {sees}",
-            names.join(", ")
+            names.0.join(", ")
         ),
-        format_args!("{}", mends.join("; ")),
+        format_args!("{}", mends.0.join("; ")),
     );
 }
 

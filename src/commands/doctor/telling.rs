@@ -71,50 +71,47 @@ pub fn checks(case: &mut Case) {
 /// Whether the script can be run. Without a chat it is no problem that it cannot.
 fn usable(case: &Case, script: &Path, wanted: bool) -> bool {
     let (name, shown) = (quoted(script), script.display());
-    let (sentence, mend) = match fs::metadata(script) {
+    let light = match wanted {
+        true => Light::Red,
+        false => Light::Yellow,
+    };
+    let say = |sentence: Arguments, mend: Arguments| {
+        case.found.say("escalate.sh", light, sentence, mend);
+        false
+    };
+    match fs::metadata(script) {
         Err(_) => {
             let folder = case.folder();
             let made = match folder.exists() {
                 true => String::new(),
                 false => format!("mkdir -p -m 700 {} && ", quoted(&folder)),
             };
-            (
-                format!("{shown} is not there: nobody is told"),
-                format!("{made}{Ourselves} print escalate > {name} && chmod 700 {name}"),
+            say(
+                format_args!("{shown} is not there: nobody is told"),
+                format_args!("{made}{Ourselves} print escalate > {name} && chmod 700 {name}"),
             )
         }
-        Ok(there) if !there.is_file() => (
-            format!("{shown} is no file"),
-            format!("mv {name} {name}.old"),
+        Ok(there) if !there.is_file() => say(
+            format_args!("{shown} is no file"),
+            format_args!("mv {name} {name}.old"),
         ),
-        Ok(there) if ![0, me()].contains(&there.uid()) => (
-            format!(
+        Ok(there) if ![0, me()].contains(&there.uid()) => say(
+            format_args!(
                 "{shown} belongs to user {}, who decides what it does",
                 there.uid()
             ),
-            format!("sudo chown \"$(id -u)\" {name}"),
+            format_args!("sudo chown \"$(id -u)\" {name}"),
         ),
-        Ok(there) if there.mode() & 0o022 != 0 => (
-            format!("others may change {shown}, which is run with the bot's token"),
-            format!("chmod 700 {name}"),
+        Ok(there) if there.mode() & 0o022 != 0 => say(
+            format_args!("others may change {shown}, which is run with the bot's token"),
+            format_args!("chmod 700 {name}"),
         ),
-        Ok(_) if !is_program(script) => (
-            format!("{shown} is not executable: nobody is told"),
-            format!("chmod 700 {name}"),
+        Ok(_) if !is_program(script) => say(
+            format_args!("{shown} is not executable: nobody is told"),
+            format_args!("chmod 700 {name}"),
         ),
-        Ok(_) => return true,
-    };
-    let light = match wanted {
-        true => Light::Red,
-        false => Light::Yellow,
-    };
-    case.found.say(
-        "escalate.sh",
-        light,
-        format_args!("{sentence}"),
-        format_args!("{mend}"),
-    );
-    false
+        Ok(_) => true,
+    }
 }
 
 /// Whether it is ours, or one made from it.

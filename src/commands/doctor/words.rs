@@ -5,6 +5,7 @@
 use super::case::Case;
 use super::shell::{Ourselves, quoted};
 use crate::clock::{Time, spoken};
+use crate::commands::paper::Said;
 use crate::host::flags::{AUTORESTART, CLEAR, HOLD, names};
 use crate::model::SessionId;
 
@@ -47,14 +48,14 @@ fn in_force(case: &Case) {
             format_args!("{Ourselves} pause off"),
         );
     }
-    let mut held = Vec::new();
+    let mut held = Said::default();
     for (id, end) in &flags.hold {
         if let Some(row) = case.desk.watch.row(id) {
-            held.push(format!("{} {}", row.title, until(*end, now)));
+            held.say(format_args!("{} {}", row.title, until(*end, now)));
         }
     }
-    if !held.is_empty() {
-        let (count, held) = (held.len(), held.join("; "));
+    if !held.0.is_empty() {
+        let (count, held) = (held.0.len(), held.0.join("; "));
         found.ok(HOLD, format_args!("{count} left alone on purpose: {held}"));
     }
 }

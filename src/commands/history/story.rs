@@ -290,8 +290,9 @@ impl Teller {
         item.word.push_str(&entry.level);
         item.light = (entry.level == "critical").then_some(Light::Red);
         if (again || entry.word == "rate-limited") && self.waiting.len() < REACH {
-            let keys = entry.episodes.split(' ');
-            self.waiting.extend(keys.map(|key| (key.to_owned(), at)));
+            for key in entry.episodes.split(' ') {
+                self.waiting.push((key.to_owned(), at));
+            }
         }
     }
 
