@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-use agent_deck_watchdog::commands::print::FILES;
+use agent_deck_watchdog::commands::print::NAMES;
 use agent_deck_watchdog::host::flags;
 use agent_deck_watchdog::{cli, config};
 
@@ -137,7 +137,7 @@ fn what_can_be_printed_is_the_same_everywhere() {
     let man = man();
     let item = section(&man, ".It Cm print", ".El");
     let readme = words(&read("README.md"), |_| true);
-    for (name, _) in FILES {
+    for name in NAMES {
         assert!(help.contains(name), "help: {name}");
         assert!(item.contains(&format!(".Cm {name}")), "man page: {name}");
         assert!(readme.contains(name), "README.md: {name}");

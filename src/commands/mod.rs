@@ -10,6 +10,7 @@
 //! | `life.rs` | is the watchdog alive? |
 //! | `find.rs` | a session by id or title |
 //! | `paper.rs` | text on a terminal |
+//! | `packed.rs` | what is printed, packed |
 
 use std::io::{ErrorKind, Write};
 use std::time::SystemTime;
@@ -30,6 +31,7 @@ pub mod explain;
 pub mod find;
 pub mod history;
 pub mod life;
+mod packed;
 pub mod paper;
 pub mod print;
 pub mod rehearse;

@@ -7,28 +7,19 @@
 
 use std::path::Path;
 
-use super::{Failed, out};
+use super::{Failed, out, packed};
 use crate::cli::Exit;
 use crate::config::Environment;
 
-/// What can be printed.
-pub const FILES: [(&str, &str); 7] = [
-    (
-        "systemd",
-        include_str!("../../contrib/agent-deck-watchdog.service"),
-    ),
-    (
-        "onfailure",
-        include_str!("../../contrib/agent-deck-watchdog-failed.service"),
-    ),
-    (
-        "launchd",
-        include_str!("../../contrib/com.agentdeck.watchdog.plist"),
-    ),
-    ("cron", include_str!("../../contrib/crontab.example")),
-    ("logrotate", include_str!("../../contrib/logrotate.conf")),
-    ("escalate", include_str!("../../contrib/escalate.sh")),
-    ("man", include_str!("../../contrib/agent-deck-watchdog.1")),
+/// What can be printed, in the order in which `build.rs` packs the files.
+pub const NAMES: [&str; 7] = [
+    "systemd",
+    "onfailure",
+    "launchd",
+    "cron",
+    "logrotate",
+    "escalate",
+    "man",
 ];
 
 /// Where the files of `contrib/` expect the program, as a shell says it.
@@ -68,17 +59,12 @@ pub fn print(what: &str, environment: Environment) -> Result<(), Failed> {
 /// When there is no such file, or the program lies where its path cannot be
 /// written into it.
 pub fn text(what: &str, binary: Option<&Path>, environment: Environment) -> Result<String, Failed> {
-    let Some((_, file)) = FILES.iter().find(|(name, _)| *name == what) else {
-        let names: Vec<&str> = FILES.iter().map(|(name, _)| *name).collect();
-        return Err(Failed {
-            exit: Exit::Usage,
-            why: format!(
-                "there is no {what:?} to print; there are {}",
-                names.join(", ")
-            ),
-        });
+    let Some(place) = NAMES.iter().position(|name| *name == what) else {
+        let names = NAMES.join(", ");
+        let why = format!("there is no {what:?} to print; there are {names}");
+        return Err(Failed::new(Exit::Usage, why));
     };
-    let mut page = (*file).to_owned();
+    let mut page = packed::text(place);
     // What the form cannot say of a path, even with quotes.
     let banned = match what {
         "systemd" => "'\"\\",
@@ -230,14 +216,23 @@ mod tests {
 
     #[test]
     fn without_anything_known_the_files_are_as_they_are() {
-        for (what, file) in FILES {
+        let files = [
+            include_str!("../../contrib/agent-deck-watchdog.service"),
+            include_str!("../../contrib/agent-deck-watchdog-failed.service"),
+            include_str!("../../contrib/com.agentdeck.watchdog.plist"),
+            include_str!("../../contrib/crontab.example"),
+            include_str!("../../contrib/logrotate.conf"),
+            include_str!("../../contrib/escalate.sh"),
+            include_str!("../../contrib/agent-deck-watchdog.1"),
+        ];
+        for (what, file) in NAMES.into_iter().zip(files) {
             assert_eq!(text(what, None, NOTHING).unwrap(), file);
             assert!(file.ends_with('\n') && !file.ends_with("\n\n"), "{what}");
         }
         for what in ["", "Systemd", "../Cargo.toml", "service"] {
             let failed = text(what, None, NOTHING).unwrap_err();
             assert_eq!(failed.exit, Exit::Usage);
-            for (name, _) in FILES {
+            for name in NAMES {
                 assert!(failed.why.contains(name), "{}", failed.why);
             }
         }
