@@ -224,12 +224,14 @@ impl<'a> Case<'a> {
         self.agents = agents;
         let mut programs = Vec::new();
         for name in self.wanted() {
+            let find = |environ: &Environ| on_path(&name, environ.get("PATH"), &USUAL_PLACES);
             let mut found = None;
-            let listed = self.listed().map(|agent| &agent.environ);
-            for environ in listed.chain([&self.ours]) {
-                found = found.or_else(|| on_path(&name, environ.get("PATH"), &USUAL_PLACES));
+            for agent in self.listed() {
+                found = found.or_else(|| find(&agent.environ));
             }
-            programs.extend(found.map(|found| (name, found)));
+            if let Some(found) = found.or_else(|| find(&self.ours)) {
+                programs.push((name, found));
+            }
         }
         self.programs = programs;
     }

@@ -206,11 +206,14 @@ fn test_message(case: &mut Case, script: &Path, possible: bool) {
     }
     // As the running watchdog would give them to it.
     let names = [CHAT, TOKEN, FOLDER, "TELEGRAM_API_BASE"];
-    let values = names.map(|name| case.value(name).into_string().unwrap_or_default());
+    let mut values = Vec::new();
+    for name in names {
+        values.push(case.value(name).into_string().unwrap_or_default());
+    }
     let mut extra_env: Vec<(&str, &str)> = Vec::new();
-    for (at, value) in values.iter().enumerate() {
+    for (name, value) in names.into_iter().zip(&values) {
         if !value.is_empty() {
-            extra_env.push((names[at], value));
+            extra_env.push((name, value));
         }
     }
     let call = Call {

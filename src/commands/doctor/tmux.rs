@@ -43,10 +43,10 @@ fn program(case: &Case) {
     if let Some(place) = on_path("tmux", &path, &[]) {
         return found.ok("tmux", format_args!("{}, by PATH", place.display()));
     }
-    let mut beside = USUAL_PLACES.to_vec();
-    beside.extend(BY_DECK);
+    let none = OsStr::new("");
+    let place = on_path("tmux", none, &USUAL_PLACES);
     let shown = Shown(&path);
-    match on_path("tmux", OsStr::new(""), &beside) {
+    match place.or_else(|| on_path("tmux", none, &BY_DECK)) {
         Some(place) => found.warning(
             "tmux",
             format_args!(
@@ -61,8 +61,9 @@ fn program(case: &Case) {
         None => found.problem(
             "tmux",
             format_args!(
-                "there is none in {shown} nor in {}: agent-deck sees no session without it",
-                beside.join(", ")
+                "there is none in {shown} nor in {}, {}: agent-deck sees no session without it",
+                USUAL_PLACES.join(", "),
+                BY_DECK.join(", ")
             ),
             format_args!("{} tmux", installer()),
         ),
