@@ -9,8 +9,7 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use serde_json::{Map, Value};
-
+use crate::json::{Json as _, Map, Value};
 use crate::stored::{Restored, Stored, fill, stored};
 
 /// A moment: milliseconds since 1970, as far as this run is concerned.
@@ -104,7 +103,7 @@ impl Stored for Time {
     // As an object, so that stamps can be told from other numbers.
     fn store(&mut self) -> Value {
         let mut map = Map::new();
-        map.insert("at".to_owned(), Value::from(self.0));
+        map.insert("at".to_owned(), self.0.json());
         Value::Object(map)
     }
 
@@ -120,7 +119,7 @@ pub fn each_stamp(value: &mut Value, change: &mut dyn FnMut(Time) -> Time) {
             if map.len() == 1
                 && let Some(at) = map.get("at").and_then(Value::as_u64)
             {
-                map.insert("at".to_owned(), Value::from(change(Time(at)).0));
+                map.insert("at".to_owned(), change(Time(at)).0.json());
                 return;
             }
             map.values_mut().for_each(|inner| each_stamp(inner, change));

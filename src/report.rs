@@ -2,11 +2,9 @@
 //!
 //! This file does not know where they go.
 
-use serde_json::{Map, Value};
-
 use crate::capabilities::restart::is_critical;
 use crate::guard::{Purpose, Verdict};
-use crate::json::put;
+use crate::json::{Map, Value, put};
 use crate::model::{Level, Profile, Session, SessionId, Status};
 use crate::outcome::Line;
 use crate::remember;
@@ -141,13 +139,7 @@ pub fn nothing_to_do<W: World>(watch: &Watch, world: &mut W, profile: &Profile) 
     }
 }
 
-fn head(
-    event: &str,
-    purpose: Purpose,
-    profile: &Profile,
-    id: &SessionId,
-    title: &str,
-) -> Map<String, Value> {
+fn head(event: &str, purpose: Purpose, profile: &Profile, id: &SessionId, title: &str) -> Map {
     let mut line = Map::new();
     put(&mut line, "event", &event);
     put(&mut line, "capability", &capability(purpose));

@@ -6,7 +6,7 @@
 //!
 //! This file does not know what is stored.
 
-use serde_json::{Map, Value};
+use crate::json::{Json as _, Map, Value};
 
 /// The name of the field that is missing or of the wrong kind; empty when the
 /// value itself is.
@@ -54,11 +54,11 @@ macro_rules! stored {
                 $name { $($field: $crate::stored::Stored::blank(),)* }
             }
 
-            fn store(&mut self) -> serde_json::Value {
+            fn store(&mut self) -> crate::json::Value {
                 $crate::stored::store_fields(&mut |each| self.fields(each))
             }
 
-            fn restore(&mut self, value: &serde_json::Value) -> $crate::stored::Restored {
+            fn restore(&mut self, value: &crate::json::Value) -> $crate::stored::Restored {
                 $crate::stored::restore_fields(value, &mut |each| self.fields(each))
             }
         }
@@ -112,7 +112,7 @@ impl Stored for u64 {
     }
 
     fn store(&mut self) -> Value {
-        Value::from(*self)
+        self.json()
     }
 
     fn restore(&mut self, value: &Value) -> Restored {
@@ -130,7 +130,7 @@ impl Stored for u32 {
     }
 
     fn store(&mut self) -> Value {
-        Value::from(*self)
+        self.json()
     }
 
     fn restore(&mut self, value: &Value) -> Restored {
@@ -167,7 +167,7 @@ impl Stored for String {
     }
 
     fn store(&mut self) -> Value {
-        Value::from(self.as_str())
+        self.json()
     }
 
     fn restore(&mut self, value: &Value) -> Restored {

@@ -6,10 +6,8 @@
 
 use std::time::Duration;
 
-use serde_json::Map;
-
 use crate::clock::{Time, spoken};
-use crate::json::put;
+use crate::json::{Map, put};
 use crate::model::Level;
 use crate::state::{Backoff, Episode, Notice, Parcel, State};
 use crate::world::{Channel, Record, Sent, World};

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use crate::clock::Time;
 use crate::guard::{NudgePermit, Permit};
+use crate::json::Map;
 use crate::model::{
     AgentSays, Delivery, Flags, Level, NoAnswer, Pane, Pollers, Process, ProcessMark, Profile,
     Restarted, Scope, Session, SessionId, Shown, Sight, Telegram, Traces,
@@ -47,9 +48,9 @@ pub enum Channel {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Record {
     /// For `restart.log`: attempts, refusals that matter, outcomes.
-    Restart(serde_json::Map<String, serde_json::Value>),
+    Restart(Map),
     /// For `escalations.log`.
-    Escalation(serde_json::Map<String, serde_json::Value>),
+    Escalation(Map),
 }
 
 /// The machine, agent-deck and our own folder, as a turn sees them.

@@ -3,8 +3,6 @@
 //!
 //! The rules answer for themselves; this file only puts their answers in a row.
 
-use serde_json::Value;
-
 use super::desk::Desk;
 use super::find::Known;
 use super::paper::{Light, Paper, Said, add, short, wrap};
@@ -17,7 +15,7 @@ use crate::cli::Exit;
 use crate::clock::{Time, spoken};
 use crate::guard::Verdict;
 use crate::host::logs::escape;
-use crate::json::{object, put};
+use crate::json::{Value, object, put};
 use crate::model::{Pane, Session, Status};
 use crate::telling;
 use crate::world::World;

@@ -10,13 +10,12 @@ use std::time::Duration;
 
 use rustix::io::Errno;
 use rustix::process::{Pid, test_kill_process};
-use serde_json::Value;
 
 use crate::clock::{Clock, Time, spoken};
 use crate::deck::argv::RESTART_DEADLINE;
 use crate::host::lock::{Holder, Mode, read_holder};
 use crate::host::logs::escape;
-use crate::json::object;
+use crate::json::{Value, object};
 use crate::machine::memory;
 use crate::state::State;
 

@@ -15,11 +15,10 @@
 use std::io::{ErrorKind, Write};
 use std::time::SystemTime;
 
-use serde_json::Value;
-
 use crate::cli::{Ask, Exit, When};
 use crate::clock::wall_of;
 use crate::config::{Environment, Settings};
+use crate::json::Value;
 use crate::machine::eprintln_quietly;
 use desk::Desk;
 use history::History;

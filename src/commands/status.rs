@@ -5,8 +5,6 @@
 
 use std::fmt::Arguments;
 
-use serde_json::Value;
-
 use super::desk::{Desk, subject};
 use super::paper::{Light, Paper, add, cell, wrap};
 use super::rows::{Act, Row, rows};
@@ -15,7 +13,7 @@ use crate::cli::Exit;
 use crate::clock::{Time, spoken};
 use crate::guard::{Answer, BURST, BURST_WINDOW, Rule};
 use crate::host::logs::escape;
-use crate::json::object;
+use crate::json::{Value, object};
 use crate::model::{Flags, Level};
 use crate::remember::FAILURES;
 use crate::telling::{Kind, is_given_up};

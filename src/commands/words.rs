@@ -7,8 +7,6 @@
 use std::ffi::OsString;
 use std::time::Duration;
 
-use serde_json::{Map, Value};
-
 use super::desk::{Desk, subject};
 use super::find::{Known, find};
 use super::life::Kind;
@@ -19,7 +17,7 @@ use crate::clock::{Time, spoken};
 use crate::config::{Environment, given_value};
 use crate::host::flags::{self, AUTORESTART, CLEAR, HOLD, PAUSE};
 use crate::host::logs::{Logs, escape};
-use crate::json::{object, put};
+use crate::json::{Map, Value, object, put};
 use crate::model::{Level, SessionId};
 use crate::world::World;
 

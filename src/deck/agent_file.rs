@@ -7,9 +7,8 @@
 use std::io::ErrorKind;
 use std::path::Path;
 
-use serde_json::Value;
-
 use super::hooks::read_small;
+use crate::json::Value;
 use crate::model::AgentSays;
 
 /// Real ones have 300 bytes.
@@ -25,7 +24,7 @@ pub fn agent_says(config: &Path, pid: u32) -> Option<AgentSays> {
         }
         Ok(_) | Err(_) => {}
     }
-    let json = read_small(&path, MOST).and_then(|(_, bytes)| serde_json::from_slice(&bytes).ok());
+    let json = read_small(&path, MOST).and_then(|(_, bytes)| crate::json::read(&bytes).ok());
     let json: Value = json.unwrap_or_default();
     // Left behind by another process that had this number.
     if json

@@ -6,8 +6,7 @@
 
 use std::borrow::Cow;
 
-use serde_json::{Map, Value};
-
+use crate::json::{Map, Value};
 use crate::model::NoAnswer;
 
 mod list;
@@ -42,7 +41,7 @@ const EXIT_NOT_FOUND: i32 = 2;
 /// The most characters of another program's text that are kept.
 const EXCERPT: usize = 1000;
 
-type Object = Map<String, Value>;
+type Object = Map;
 
 impl Raw<'_> {
     /// Standard output with what is not UTF-8 replaced. That cannot forge
@@ -53,19 +52,16 @@ impl Raw<'_> {
 
     /// The one JSON value that standard output holds.
     fn json(&self) -> Option<Value> {
-        serde_json::from_str(&self.text()).ok()
+        crate::json::read(self.text().as_bytes()).ok()
     }
 
     /// The first JSON value of standard output, whatever follows it
     /// (`session restart` without an id prints usage behind it, contract 5.2).
     fn first_object(&self) -> Option<Object> {
         let text = self.text();
-        match serde_json::Deserializer::from_slice(text.as_bytes())
-            .into_iter::<Value>()
-            .next()
-        {
-            Some(Ok(Value::Object(object))) => Some(object),
-            Some(Ok(_) | Err(_)) | None => None,
+        match crate::json::read_first(text.as_bytes()) {
+            Ok(Value::Object(object)) => Some(object),
+            Ok(_) | Err(_) => None,
         }
     }
 
@@ -101,9 +97,9 @@ impl Raw<'_> {
     /// What standard output is, without a word of it.
     fn unreadable(&self) -> String {
         let bytes = self.stdout.len();
-        match serde_json::from_slice::<Value>(self.stdout) {
+        match crate::json::read(self.stdout) {
             Ok(_) => format!("{bytes} bytes of JSON that are no such answer"),
-            Err(e) => format!("{bytes} bytes that are no JSON from line {} on", e.line()),
+            Err(e) => format!("{bytes} bytes that are no JSON from line {} on", e.line),
         }
     }
 

@@ -13,11 +13,11 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rustix::fs::OFlags;
 use rustix::process::{Pid, test_kill_process};
-use serde_json::Value;
 
 use super::places::{spawn_lock, spawn_stamp};
 use super::processes::is_agent_deck;
 use crate::clock::{Time, millis};
+use crate::json::Value;
 use crate::model::{HookRecord, Process, SessionId, Traces};
 
 /// A record is no longer than this (agent-deck's own bound, contract 7.2).
@@ -45,7 +45,7 @@ pub fn hook_file(hooks: &Path, id: &SessionId) -> Option<HookFile> {
     let own = sandbox(hooks, id).join(format!("{id}.json"));
     let is_file = std::fs::symlink_metadata(&own).is_ok_and(|meta| !meta.is_symlink());
     let (meta, bytes) = read_small(if is_file { &own } else { &flat }, RECORD_MOST)?;
-    let record: Value = serde_json::from_slice(&bytes).ok()?;
+    let record: Value = crate::json::read(&bytes).ok()?;
     let status = text(&record, "status");
     if status.trim().is_empty() || !generation_fits(hooks, id, &text(&record, "hook_generation")) {
         return None;
@@ -107,7 +107,7 @@ fn generation_fits(hooks: &Path, id: &SessionId, generation: &str) -> bool {
             continue;
         }
         let control = read_small(&path, RECORD_MOST)
-            .and_then(|(_, bytes)| serde_json::from_slice::<Value>(&bytes).ok())
+            .and_then(|(_, bytes)| crate::json::read(&bytes).ok())
             .map(|control| text(&control, "generation"))
             .filter(|control| !control.is_empty());
         let Some(control) = control else { return false };

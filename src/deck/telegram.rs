@@ -13,7 +13,8 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::OFlags;
-use serde_json::Value;
+
+use crate::json::Value;
 
 mod cursor;
 mod layers;
@@ -81,8 +82,8 @@ pub fn plugin_enabled(config_dir: &Path, plugin: &str) -> Result<bool, String> {
     let Some(text) = read(&file)? else {
         return Ok(false);
     };
-    let settings: Value = serde_json::from_slice(text.as_bytes())
-        .map_err(|error| about(&file, error.line(), "not JSON"))?;
+    let settings: Value =
+        crate::json::read(text.as_bytes()).map_err(|error| about(&file, error.line, "not JSON"))?;
     let plugin = plugin.strip_prefix("plugin:").unwrap_or(plugin);
     let enabled = settings
         .get("enabledPlugins")

@@ -12,10 +12,10 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use rustix::fs::OFlags;
-use serde_json::Value;
 
 use super::folder::{self, named};
 use crate::clock::millis;
+use crate::json::{Json as _, Value};
 use crate::stored::{Restored, Stored, stored};
 
 /// Longest content of a lock file that is read; ours has about 1000 bytes, and
@@ -43,10 +43,11 @@ impl Stored for Mode {
     }
 
     fn store(&mut self) -> Value {
-        Value::from(match self {
+        match self {
             Mode::Daemon => "daemon",
             Mode::Once => "once",
-        })
+        }
+        .json()
     }
 
     fn restore(&mut self, value: &Value) -> Restored {
@@ -205,7 +206,7 @@ impl Lock {
 /// When there is none, or it cannot be read or understood.
 pub fn read_holder(path: &Path) -> io::Result<Holder> {
     let line = folder::read_small(path, HOLDER_MAX)?;
-    let json = serde_json::from_slice(&line).map_err(|e| io::Error::other(e.to_string()))?;
+    let json = crate::json::read(&line).map_err(|e| io::Error::other(e.to_string()))?;
     let mut holder = Holder::blank();
     match holder.restore(&json) {
         Ok(()) => Ok(holder),

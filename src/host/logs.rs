@@ -10,10 +10,8 @@ use std::io::{self, Write};
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-use serde_json::{Map, Value};
-
 use crate::clock::Time;
-use crate::json::keep;
+use crate::json::{Map, Value};
 use crate::model::Level;
 
 use super::folder;
@@ -68,12 +66,12 @@ impl Logs {
     }
 
     /// An object in `restart.log`, with `time` in front. `at` is wall time.
-    pub fn restart(&mut self, at: Time, object: Map<String, Value>) {
+    pub fn restart(&mut self, at: Time, object: Map) {
         self.restart.write(&json_line(at, object));
     }
 
     /// An object in `escalations.log`, with `time` in front. `at` is wall time.
-    pub fn escalation(&mut self, at: Time, object: Map<String, Value>) {
+    pub fn escalation(&mut self, at: Time, object: Map) {
         self.escalations.write(&json_line(at, object));
     }
 
@@ -229,10 +227,10 @@ fn plain_line(at: Time, level: &str, subject: &str, sentence: &str) -> String {
     cut(line, LINE_MAX - 1)
 }
 
-fn json_line(at: Time, mut object: Map<String, Value>) -> String {
+fn json_line(at: Time, mut object: Map) -> String {
     // What stands around the object: the time, braces, the line's end.
     const FRAME: usize = 64;
-    keep(&mut object, &mut |key, _| key != "time");
+    object.retain(&mut |key, _| key != "time");
     let mut text = json_object(&object);
     if text.len() > LINE_MAX - FRAME {
         object.values_mut().for_each(shorten);
@@ -241,7 +239,7 @@ fn json_line(at: Time, mut object: Map<String, Value>) -> String {
     if text.len() > LINE_MAX - FRAME {
         // Too many parts: keep the short ones, as long as they fit.
         let mut room = LINE_MAX / 2;
-        keep(&mut object, &mut |key, value| {
+        object.retain(&mut |key, value| {
             let length = key.len() + json(value).len() + 4;
             let fits = length < TEXT_MAX && length < room;
             room -= if fits { length } else { 0 };
@@ -255,7 +253,7 @@ fn json_line(at: Time, mut object: Map<String, Value>) -> String {
     format!("{{\"time\":\"{}\"{comma}{rest}", at.rfc3339())
 }
 
-fn json_object(object: &Map<String, Value>) -> String {
+fn json_object(object: &Map) -> String {
     json(&Value::Object(object.clone()))
 }
 

@@ -1,6 +1,7 @@
 //! Tests of `logs.rs`, with real files.
 
 use super::*;
+use crate::json::ours;
 use crate::scratch::Scratch;
 use serde_json::json;
 
@@ -19,8 +20,8 @@ fn text(scratch: &Scratch, name: &str) -> String {
     fs::read_to_string(scratch.join(name)).unwrap()
 }
 
-fn object(value: Value) -> Map<String, Value> {
-    value.as_object().unwrap().clone()
+fn object(value: serde_json::Value) -> Map {
+    ours(&value).as_object().unwrap().clone()
 }
 
 #[test]
@@ -60,7 +61,7 @@ fn nothing_in_a_line_is_obeyed_or_hidden() {
         !line.chars().any(|c| c.is_control() || is_hidden(c)),
         "{line}"
     );
-    let back: Value = serde_json::from_str(&line).unwrap();
+    let back: serde_json::Value = serde_json::from_str(&line).unwrap();
     assert_eq!(back["text"], nasty);
 }
 
@@ -77,7 +78,8 @@ fn long_lines_are_cut_between_characters() {
 #[test]
 fn long_objects_stay_json_and_keep_what_is_short() {
     let long = "\u{202e}".repeat(LINE_MAX);
-    let many: Map<String, Value> = (0..5000).map(|n| (format!("k{n}"), json!("v"))).collect();
+    let many: serde_json::Map<String, serde_json::Value> =
+        (0..5000).map(|n| (format!("k{n}"), json!("v"))).collect();
     let mut flood = many.clone();
     flood.insert("a".to_owned(), json!("short"));
     for value in [
@@ -85,11 +87,11 @@ fn long_objects_stay_json_and_keep_what_is_short() {
         json!({"a": "short", "list": vec![long.clone(); 100]}),
         json!({"a": "short", "below": {"text": long, "list": vec![1; 100_000]}}),
         json!({"a": "short", "below": many}),
-        Value::Object(flood),
+        serde_json::Value::Object(flood),
     ] {
         let line = json_line(AT, object(value));
         assert!(line.len() < LINE_MAX, "{}", line.len());
-        let back: Value = serde_json::from_str(&line).unwrap();
+        let back: serde_json::Value = serde_json::from_str(&line).unwrap();
         assert_eq!(back["a"], "short");
         assert!(line.contains("cut"));
     }
@@ -138,7 +140,7 @@ fn a_torn_line_does_not_spoil_the_next() {
     let lines = text(&scratch, "restart.log");
     let whole = lines
         .lines()
-        .filter(|l| serde_json::from_str::<Value>(l).is_ok())
+        .filter(|l| serde_json::from_str::<serde_json::Value>(l).is_ok())
         .count();
     assert_eq!((lines.lines().count(), whole), (3, 2));
 }

@@ -2,9 +2,8 @@
 //!
 //! This file does not know what they are.
 
-use serde_json::{Map, Value};
-
 use super::SessionId;
+use crate::json::{Map, Value};
 use crate::stored::{Restored, Stored};
 
 /// A map in the order of the ids. Made of a list: a `BTreeMap` of another kind
@@ -89,7 +88,7 @@ impl<T: Stored> Stored for ById<T> {
     }
 
     fn restore(&mut self, value: &Value) -> Restored {
-        for (id, value) in value.as_object().ok_or("")? {
+        for (id, value) in value.as_object().ok_or("")?.iter() {
             let id = SessionId::parse(id).ok_or("")?;
             self.get_or_make(&id, T::blank).restore(value)?;
         }

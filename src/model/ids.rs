@@ -4,9 +4,8 @@
 
 use std::fmt;
 
-use serde_json::Value;
-
 use crate::clock::Time;
+use crate::json::{Json as _, Value};
 use crate::stored::{Restored, Stored, fill};
 
 /// agent-deck's full id of a session, such as `1a2b3c4d-1755900000`.
@@ -51,7 +50,7 @@ impl Stored for SessionId {
     }
 
     fn store(&mut self) -> Value {
-        Value::from(self.as_str())
+        self.as_str().json()
     }
 
     fn restore(&mut self, value: &Value) -> Restored {
@@ -101,7 +100,7 @@ impl Stored for Profile {
     }
 
     fn store(&mut self) -> Value {
-        Value::from(self.as_str())
+        self.as_str().json()
     }
 
     fn restore(&mut self, value: &Value) -> Restored {

@@ -2,10 +2,9 @@
 //!
 //! This file does not know where the files lie.
 
-use serde_json::Value;
-
 use super::SessionId;
 use crate::clock::Time;
+use crate::json::{Json as _, Value};
 use crate::stored::{Restored, Stored, fill};
 
 /// The user's flag files (DESIGN 2.3).
@@ -60,11 +59,15 @@ impl Stored for Level {
     }
 
     fn store(&mut self) -> Value {
-        Value::from(self.word())
+        self.word().json()
     }
 
     fn restore(&mut self, value: &Value) -> Restored {
         let all = [Level::Info, Level::Warning, Level::Critical];
-        fill(self, all.into_iter().find(|level| value == level.word()))
+        fill(
+            self,
+            all.into_iter()
+                .find(|level| value.as_str() == Some(level.word())),
+        )
     }
 }

@@ -3,10 +3,9 @@
 //!
 //! This file does not know what is remembered, nor where the file lies.
 
-use serde_json::Value;
-
 use super::State;
 use crate::clock::{Reading, Time, each_stamp};
+use crate::json::Value;
 use crate::stored::{Stored, stored};
 
 impl State {
@@ -30,7 +29,7 @@ impl State {
     /// A text that is not a state file of this version, and why.
     pub fn decode(bytes: &[u8], now: Time, clocks: &Reading) -> Result<State, String> {
         let broken = |field: &str| format!("the field {field:?} is missing or wrong");
-        let mut json: Value = serde_json::from_slice(bytes).map_err(|e| e.to_string())?;
+        let mut json: Value = crate::json::read(bytes).map_err(|e| e.to_string())?;
         let version = json.get("version").and_then(Value::as_u64);
         if version != Some(u64::from(VERSION)) {
             let found = version.map_or("none".to_owned(), |found| found.to_string());

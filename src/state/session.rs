@@ -2,10 +2,9 @@
 //!
 //! This file does not know the rules, nor what an answer means.
 
-use serde_json::Value;
-
 use super::{Backoff, say};
 use crate::clock::Time;
+use crate::json::{Json as _, Value};
 use crate::model::Profile;
 use crate::stored::{Restored, Stored, fill, stored};
 
@@ -151,7 +150,7 @@ impl Stored for Outcome {
     }
 
     fn store(&mut self) -> Value {
-        Value::from(self.word())
+        self.word().json()
     }
 
     fn restore(&mut self, value: &Value) -> Restored {
@@ -164,7 +163,8 @@ impl Stored for Outcome {
         ];
         fill(
             self,
-            all.into_iter().find(|outcome| value == outcome.word()),
+            all.into_iter()
+                .find(|outcome| value.as_str() == Some(outcome.word())),
         )
     }
 }

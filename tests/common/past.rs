@@ -6,6 +6,7 @@ use std::process::{Command, ExitStatus};
 use std::time::{Duration, SystemTime};
 
 use agent_deck_watchdog::clock::each_stamp;
+use agent_deck_watchdog::json;
 
 use super::common::{Deck, write};
 
@@ -66,7 +67,7 @@ pub fn through_shell(deck: &Deck, script: &str, args: &[&str]) -> Command {
 pub fn pass(deck: &Deck, seconds: u64) {
     let span = Duration::from_secs(seconds);
     let path = deck.watchdog_dir().join("state.json");
-    let mut state = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+    let mut state = json::read(&std::fs::read(&path).unwrap()).unwrap();
     each_stamp(&mut state, &mut |at| at.minus(span));
     write(&path, state.to_string());
     for file in std::fs::read_dir(deck.file("locks")).into_iter().flatten() {

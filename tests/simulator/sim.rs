@@ -5,8 +5,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use agent_deck_watchdog::json::Value;
 use agent_deck_watchdog::model::{Delivery, Level, Profile, Restarted, SessionId};
-use agent_deck_watchdog::world::{Channel, Sent};
+use agent_deck_watchdog::world::{Channel, Record, Sent};
 
 use crate::bots::PollerProcess;
 use crate::checks::Checks;
@@ -139,6 +140,16 @@ pub struct Sim {
 }
 
 impl Sim {
+    /// Keeps a line of a log.
+    pub fn keep(&mut self, record: Record) {
+        let (line, log) = match record {
+            Record::Restart(line) => (line, &mut self.restart_log),
+            Record::Escalation(line) => (line, &mut self.escalation_log),
+        };
+        let line = Value::Object(line).to_string();
+        log.push(serde_json::from_str(&line).expect("an object"));
+    }
+
     /// A machine with nothing on it but a tmux server.
     pub fn new() -> Sim {
         Sim {

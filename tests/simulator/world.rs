@@ -435,12 +435,8 @@ impl World for Sim {
     fn detail(&mut self, _subject: &str, _sentence: &str) {}
 
     fn record(&mut self, record: Record) {
-        if self.dry_run {
-            return;
-        }
-        match record {
-            Record::Restart(line) => self.restart_log.push(line),
-            Record::Escalation(line) => self.escalation_log.push(line),
+        if !self.dry_run {
+            self.keep(record);
         }
     }
 

@@ -9,9 +9,6 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::Access;
-use serde_json::Value;
-
 use super::case::Case;
 use super::settings::may;
 use super::shell::{Edit, quoted};
@@ -19,7 +16,9 @@ use crate::deck::places::Roots;
 use crate::host::folder::read_small;
 use crate::host::lock::read_holder;
 use crate::host::wait::Watched;
+use crate::json::Value;
 use crate::model::Session;
+use rustix::fs::Access;
 
 /// The events whose records are of use (contract 7.5).
 const EVENTS: [&str; 5] = [
@@ -209,7 +208,7 @@ fn installed(case: &mut Case) -> bool {
             false => read_small(&file, SETTINGS_MOST),
         };
         let settings: Value = match text {
-            Ok(bytes) => match serde_json::from_slice(&bytes) {
+            Ok(bytes) => match crate::json::read(&bytes) {
                 Ok(settings) => settings,
                 Err(error) => {
                     let mend = Edit(&file);
@@ -342,7 +341,7 @@ mod tests {
 
     #[test]
     fn events_without_a_hook_are_named() {
-        let of = |text: &str| lacks(&serde_json::from_str(text).unwrap());
+        let of = |text: &str| lacks(&crate::json::read(text.as_bytes()).unwrap());
         assert_eq!(of("{}"), EVENTS);
         assert_eq!(of("[]"), EVENTS);
         assert_eq!(of(r#"{"hooks":{"Stop":7,"SessionEnd":[]}}"#), EVENTS);

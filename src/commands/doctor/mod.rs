@@ -26,15 +26,13 @@
 use std::cell::RefCell;
 use std::fmt::Arguments;
 
-use serde_json::Value;
-
 use super::desk::Desk;
 use super::paper::{Light, Paper, add, wrap};
 use super::{FORMAT, Report};
 use crate::cli::Exit;
 use crate::config::Environment;
 use crate::host::logs::escape;
-use crate::json::object;
+use crate::json::{Value, object};
 
 mod able;
 mod agents;

@@ -6,8 +6,6 @@
 
 use std::path::{Path, PathBuf};
 
-use serde_json::Value;
-
 use super::case::{Agent, Case};
 use super::environ::Environ;
 use super::shell::{Edit, Typed, quoted};
@@ -15,6 +13,7 @@ use crate::capabilities::patrol::{is_child, is_claude};
 use crate::commands::paper::add;
 use crate::deck::screen::{FOOTER, Form};
 use crate::deck::telegram::read;
+use crate::json::Value;
 use crate::model::{NoAnswer, Screen, Session, Silence, Status};
 
 const NAME: &str = "screens";
@@ -204,8 +203,11 @@ fn status_line(case: &Case, row: &Session, config: &Path) -> Option<PathBuf> {
 /// Whether settings of Claude have a status line.
 fn has_status_line(file: &Path) -> bool {
     let text = read(file).ok().flatten().unwrap_or_default();
-    let settings: Value = serde_json::from_slice(text.as_bytes()).unwrap_or_default();
-    let command = settings["statusLine"]["command"].as_str();
+    let settings: Value = crate::json::read(text.as_bytes()).unwrap_or_default();
+    let command = settings
+        .get("statusLine")
+        .and_then(|line| line.get("command"))
+        .and_then(Value::as_str);
     command.is_some_and(|command| !command.trim().is_empty())
 }
 

@@ -9,8 +9,6 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use serde_json::Value;
-
 use super::case::Case;
 use super::settings::me;
 use super::shell::{Ourselves, quoted};
@@ -19,6 +17,7 @@ use crate::commands::paper::Light;
 use crate::deck::telegram;
 use crate::host::exec::{Call, USUAL_PLACES};
 use crate::host::folder::read_small;
+use crate::json::Value;
 use crate::machine::bin::{is_program, on_path};
 use crate::machine::escalation::{DEADLINE, TRY_AGAIN};
 
@@ -188,8 +187,8 @@ fn looks_like_a_token(text: &str) -> bool {
 /// The person whom the plugin lets talk to the bot: a private chat has their number.
 fn allowed(folder: &Path) -> Option<String> {
     let text = read_small(&folder.join("access.json"), FILE_MOST).ok()?;
-    let access: Value = serde_json::from_slice(&text).ok()?;
-    let person = access.get("allowFrom")?.get(0)?.as_str()?;
+    let access: Value = crate::json::read(&text).ok()?;
+    let person = access.get("allowFrom")?.as_array()?.first()?.as_str()?;
     let digits = !person.is_empty() && person.bytes().all(|b| b.is_ascii_digit());
     digits.then(|| person.to_owned())
 }

@@ -5,6 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use super::*;
+use crate::json::theirs;
 use crate::scratch::Scratch;
 
 fn at(text: &str) -> Time {
@@ -93,7 +94,10 @@ fn of_one_session_only_its_own_acts_are_told_and_counted() {
         );
         assert!(page.contains("fix: api tests (3 times until 00:31) was asked"));
         assert!(!page.contains("conductor-"), "{page}");
-        assert_eq!(history.json()["entries"].as_array().unwrap().len(), 4);
+        assert_eq!(
+            theirs(&history.json())["entries"].as_array().unwrap().len(),
+            4
+        );
     }
     let quiet = night(scratch.path(), Some("conductor-none"));
     let page = text(&quiet);
@@ -159,7 +163,10 @@ fn a_night_of_hundreds_of_lines_fits_one_screen() {
     let flat = page.split_whitespace().collect::<Vec<&str>>().join(" ");
     assert!(flat.contains(many), "{page}");
     // Programs get every line.
-    assert_eq!(history.json()["entries"].as_array().unwrap().len(), 480);
+    assert_eq!(
+        theirs(&history.json())["entries"].as_array().unwrap().len(),
+        480
+    );
 }
 
 #[test]
@@ -205,7 +212,11 @@ fn when_the_watchdog_did_not_run_is_told() {
         let page = text(&history);
         let flat = page.replace("\n          ", " ");
         assert!(flat.contains(said), "{page}");
-        assert_eq!(history.json()["summary"]["not_run_s"], away, "{page}");
+        assert_eq!(
+            theirs(&history.json())["summary"]["not_run_s"],
+            away,
+            "{page}"
+        );
     }
 }
 
@@ -233,7 +244,7 @@ fn what_nobody_should_have_written_is_counted() {
     );
     std::os::unix::fs::symlink("/dev/zero", scratch.join("escalations.log")).unwrap();
     let history = night(scratch.path(), None);
-    let json = history.json();
+    let json = theirs(&history.json());
     assert_eq!(json["lines_unreadable"], 8, "{}", text(&history));
     assert_eq!(json["lines_of_python_watchdog"], 2);
     assert_eq!(json["files_not_read"][0]["why"], "is a symbolic link");
@@ -244,9 +255,9 @@ fn what_nobody_should_have_written_is_counted() {
     assert_eq!(late["entries"].as_array().unwrap().len(), 0);
 }
 
-fn history_of_later(folder: &Path) -> Value {
+fn history_of_later(folder: &Path) -> serde_json::Value {
     let (from, to) = (at("2026-12-05T22:00:00Z"), at("2026-12-06T07:00:00Z"));
-    history(folder, from, to, None).unwrap().json()
+    theirs(&history(folder, from, to, None).unwrap().json())
 }
 
 #[test]
@@ -271,7 +282,7 @@ fn titles_may_hold_anything() {
         "WARNING profile default: no list, nothing is done: session x: y",
     );
     scratch.write("watchdog.log", log);
-    let json = night(scratch.path(), None).json();
+    let json = theirs(&night(scratch.path(), None).json());
     let titles: Vec<&str> = json["entries"]
         .as_array()
         .unwrap()

@@ -17,14 +17,12 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use serde_json::{Map, Value};
-
 use super::paper::{Light, Paper, Said, wrap};
 use super::{FORMAT, Failed, Report};
 use crate::clock::{Time, spoken, wall_of};
 use crate::host::lock::{Mode, read_holder};
 use crate::host::logs::escape;
-use crate::json::{object, put};
+use crate::json::{Map, Value, object, put};
 use lines::{Entry, Lines};
 use names::Names;
 use runs::{LEAST, Runs, Sign};

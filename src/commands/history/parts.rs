@@ -4,10 +4,9 @@
 
 use std::time::Duration;
 
-use serde_json::Value;
-
 use super::lines::{Entry, Kind, LOGS, Line};
-use crate::clock::{Time, millis};
+use crate::clock::Time;
+use crate::json::Value;
 use crate::model::SessionId;
 use crate::report::ASKED;
 
@@ -149,19 +148,32 @@ fn session(entry: &mut Entry, sentence: &str) {
     entry.deaf = kind == Kind::Attempt && text.starts_with("nobody polls Telegram");
 }
 
+/// Seconds since 1970, with or without a part of one.
+fn seconds(value: &Value) -> Option<Time> {
+    let Value::Number(digits) = value else {
+        return None;
+    };
+    let (whole, part) = digits.split_once('.').unwrap_or((digits, ""));
+    let digits: String = whole
+        .chars()
+        .chain(part.chars().chain("000".chars()).take(3))
+        .collect();
+    digits.parse().ok().map(Time)
+}
+
 /// A line of `restart.log` or `escalations.log`.
 pub fn object(line: &str, log: &'static str) -> Line {
-    let Ok(object) = serde_json::from_slice::<Value>(line.as_bytes()) else {
+    let Ok(object) = crate::json::read(line.as_bytes()) else {
         return Line::Torn;
     };
-    let text = |name: &str| object[name].as_str().unwrap_or_default();
+    let text = |name: &str| {
+        let value = object.get(name).and_then(Value::as_str);
+        value.unwrap_or_default()
+    };
     let Some(at) = Time::parse_rfc3339(text("time")) else {
         // `{"ts": 1796086800.25, "severity": …}`
-        let seconds = object["ts"].as_f64().unwrap_or(f64::NAN);
-        return match Duration::try_from_secs_f64(seconds) {
-            Ok(since) => Line::Foreign(Time(millis(since))),
-            Err(_) => Line::Torn,
-        };
+        let at = object.get("ts").and_then(seconds);
+        return at.map_or(Line::Torn, Line::Foreign);
     };
     let mut entry = begun(at, log);
     entry.why.push_str(text("why"));

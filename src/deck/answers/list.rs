@@ -2,10 +2,9 @@
 //!
 //! This file does not know whether the answer came in time.
 
-use serde_json::Value;
-
 use super::{Object, Raw, forbidding, telegram, text};
 use crate::clock::Time;
+use crate::json::Value;
 use crate::model::{ById, NoAnswer, Profile, Session, SessionId, Status, Substate};
 
 /// A good list.

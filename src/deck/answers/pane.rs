@@ -3,11 +3,10 @@
 //! When in doubt it stands: only agent-deck's own words for "there is none"
 //! are taken as such. This file does not know what a screen means.
 
-use serde_json::Value;
-
 use super::show::another;
 use super::{ErrorAnswer, Object, Raw, text};
 use crate::deck::screen::{self, Form};
+use crate::json::Value;
 use crate::model::{NoAnswer, Pane, Screen, SessionId};
 
 /// What agent-deck says when the terminal could not be read.
@@ -73,7 +72,7 @@ fn says_none(object: &Object) -> bool {
 }
 
 fn text_of(raw: &Raw, mut object: Object, asked: &SessionId) -> Result<Option<String>, NoAnswer> {
-    let content = match object.get_mut("content").map(Value::take) {
+    let content = match object.get_mut("content").map(std::mem::take) {
         Some(Value::String(content)) if text(&object, "role") == "pane" => content,
         _ => return Err(raw.refusal()),
     };
@@ -199,7 +198,7 @@ mod tests {
     #[test]
     fn a_screen_that_quotes_a_notice_stands() {
         let bytes = include_bytes!("../../../tests/recordings/output-pane-auth-death.json");
-        let answer: Value = serde_json::from_slice(bytes).unwrap();
+        let answer: serde_json::Value = serde_json::from_slice(bytes).unwrap();
         let notice = answer["content"].as_str().unwrap();
         assert_eq!(content(notice), Ok(Pane::Gone));
         for quoted in [

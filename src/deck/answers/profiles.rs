@@ -2,9 +2,8 @@
 //!
 //! This file does not know which profiles are wanted.
 
-use serde_json::Value;
-
 use super::{Object, Raw, text};
+use crate::json::Value;
 use crate::model::{NoAnswer, Profile};
 
 /// A profile that exists.

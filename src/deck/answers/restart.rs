@@ -4,9 +4,8 @@
 //! Whatever leaves open whether an agent was started is *unknown*. This file
 //! does not know what is done about it.
 
-use serde_json::Value;
-
 use super::{ErrorAnswer, Object, Raw, excerpt, text};
+use crate::json::Value;
 use crate::model::{Restarted, SessionId};
 
 /// Words of a failure to write the new state down; the agent was started by

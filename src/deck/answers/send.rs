@@ -3,6 +3,7 @@
 //! This file does not know what was sent, nor what is on the screen.
 
 use super::{Object, Raw, excerpt, text};
+use crate::json::Value;
 use crate::model::{Delivery, SessionId};
 
 /// Reads what became of a message to `asked`.
@@ -33,8 +34,8 @@ pub fn send(raw: &Raw, asked: &SessionId) -> Delivery {
 /// An error without a word of delivery comes before anything is typed, and so
 /// does a message that was skipped.
 fn refused(raw: &Raw, object: &Object) -> bool {
-    let failed = raw.code != Some(0) && object.get("success") == Some(&false.into());
-    failed || object.get("skipped") == Some(&true.into())
+    let failed = raw.code != Some(0) && object.get("success") == Some(&Value::Bool(false));
+    failed || object.get("skipped") == Some(&Value::Bool(true))
 }
 
 /// What is no answer at all.

@@ -9,14 +9,13 @@
 use std::cell::Cell;
 use std::path::{Path, PathBuf};
 
-use serde_json::{Map, Value};
-
 use super::shell::{Shell, VARIABLE};
 use super::{about, read, toml};
 use crate::deck::places::Roots;
+use crate::json::{Map, Value};
 use crate::model::Declared;
 
-type Table = Map<String, Value>;
+type Table = Map;
 
 /// What the configuration says of the folder of a session with this title,
 /// group and project path. For sessions of the tool `claude`, and only for
@@ -60,8 +59,9 @@ fn config(file: &Path) -> Result<Table, String> {
 /// `meta.json`; nothing where there is none.
 fn meta(file: &Path) -> Result<Value, String> {
     match read(file)? {
-        Some(text) => serde_json::from_slice(text.as_bytes())
-            .map_err(|error| about(file, error.line(), "not JSON")),
+        Some(text) => {
+            crate::json::read(text.as_bytes()).map_err(|error| about(file, error.line, "not JSON"))
+        }
         None => Ok(Value::Null),
     }
 }
@@ -146,7 +146,7 @@ impl Layers<'_> {
         match meta(file) {
             Ok(Value::Null) => {}
             Ok(root) => {
-                if !root.is_object() {
+                if root.as_object().is_none() {
                     wrong.set("its content");
                 }
                 let root = At {
@@ -230,7 +230,7 @@ impl Layers<'_> {
     /// Exports what an `env` says, as it stands.
     fn export(&mut self, file: &Path, level: At) {
         self.shell.begin(file.to_string_lossy().into_owned());
-        for (name, value) in level.inside("env").table.into_iter().flatten() {
+        for (name, value) in level.inside("env").table.into_iter().flat_map(Map::iter) {
             match value.as_str() {
                 Some(value) => self.shell.export(name, value),
                 None => level.wrong.set("env"),
@@ -258,7 +258,7 @@ impl<'a> At<'a> {
     fn get(self, name: &str) -> Option<&'a Value> {
         let table = self.table?;
         let mut value = table.get(name);
-        for (key, like) in table {
+        for (key, like) in table.iter() {
             if value.is_none() && key.eq_ignore_ascii_case(name) {
                 value = Some(like);
             }

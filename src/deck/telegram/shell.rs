@@ -9,12 +9,10 @@
 
 use std::path::Path;
 
-use serde_json::Value;
-
 use super::cursor::{Cursor, among};
 use super::normalised;
 use super::words::{Reader, Variables, Word, is_name, plain_name};
-use crate::json::keep;
+use crate::json::Value;
 use crate::model::Declared;
 
 /// The variable that all this is about.
@@ -278,7 +276,7 @@ impl Shell {
         let name = String::from_utf8_lossy(name);
         let value = value.map(String::from_utf8_lossy);
         if name != VARIABLE {
-            let before = match self.variables.get(&*name) {
+            let before = match self.variables.get(&name) {
                 _ if !append => Some(""),
                 before => before.and_then(Value::as_str),
             };
@@ -362,7 +360,7 @@ impl Shell {
                 self.exported = Some(false);
             } else if is_name(name) {
                 let name = String::from_utf8_lossy(name);
-                keep(&mut self.variables, &mut |known, _| known != name);
+                self.variables.retain(&mut |known, _| known != name);
             } else if name != b"-v" {
                 if name == b"\0" {
                     self.lose(SPELLED);

@@ -6,12 +6,10 @@
 //! the crate `toml` weighs 60 KB in a binary that may have 900; the tests hold
 //! both against each other. It does not know what is configured.
 
-use serde_json::{Map, Value};
-
 use super::cursor::Cursor;
-use crate::json::keep;
+use crate::json::{Map, Value};
 
-type Table = Map<String, Value>;
+type Table = Map;
 
 /// Deepest nesting of values and longest dotted name. Ours, so that no file
 /// can exhaust the stack; agent-deck's own settings need five.
@@ -75,7 +73,7 @@ fn marked(mark: Value) -> Value {
 
 /// Takes the marks out of everything below.
 fn unmark(table: &mut Table) {
-    keep(table, &mut |name, _| name != MARK);
+    table.retain(&mut |name, _| name != MARK);
     for value in table.values_mut() {
         if let Value::Object(inner) = value {
             unmark(inner);
@@ -92,7 +90,7 @@ fn unmark(table: &mut Table) {
 /// enters only what dotted keys have made.
 fn down<'t>(mut table: &'t mut Table, names: &[String], mark: &Value) -> Option<&'t mut Table> {
     for name in names {
-        if !table.contains_key(name) {
+        if table.get(name).is_none() {
             table.insert(name.clone(), marked(mark.clone()));
         }
         let mut next = table.get_mut(name)?;
@@ -137,7 +135,7 @@ fn open(root: &mut Table, names: &[String], array: bool) -> Option<()> {
 fn put(table: &mut Table, names: &[String], value: Value) -> Option<()> {
     let (name, parents) = names.split_last()?;
     let table = down(table, parents, &DOTTED)?;
-    if table.contains_key(name) {
+    if table.get(name).is_some() {
         return None;
     }
     table.insert(name.clone(), value);
@@ -296,7 +294,7 @@ impl Reader<'_> {
             self.0.at += 1;
             self.0.take_while(letter);
         }
-        Ok(Value::from(0_u64))
+        Ok(Value::Number("0".to_owned()))
     }
 
     /// A text in quotes: on one line, or `long`, in three of them; then up to

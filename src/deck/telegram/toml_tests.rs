@@ -4,6 +4,12 @@ use serde_json::json;
 use toml::de::{DeTable, DeValue};
 
 use super::*;
+use crate::json::theirs;
+
+/// The text's table, as serde_json holds it.
+fn read(text: &str) -> serde_json::Value {
+    theirs(&Value::Object(table(text).unwrap()))
+}
 
 const SETTINGS: &str = r#"
 # agent-deck
@@ -87,9 +93,9 @@ fn settings_are_read() {
         "tools": {"aider": {"command": "aider", "busy_patterns": [["x"], ["y", "z"]]}},
         "hooks": [{"name": "one", "when": {"at": 0}}, {"name": "two"}],
     });
-    assert_eq!(Value::Object(table(SETTINGS).unwrap()), want);
+    assert_eq!(read(SETTINGS), want);
     let windows = SETTINGS.replace('\n', "\r\n");
-    let read = table(&windows).unwrap();
+    let read = read(&windows);
     assert_eq!(read["conductors"], want["conductors"]);
     assert_eq!(
         read["shell"]["init_script"],
@@ -140,7 +146,7 @@ fn values_are_read() {
             json!([{"b": [{"c": "x"}, {}]}, {}]),
         ),
     ] {
-        assert_eq!(table(text).unwrap()["a"], want, "{text:?}");
+        assert_eq!(read(text)["a"], want, "{text:?}");
     }
     for number in [
         "42",
@@ -160,7 +166,7 @@ fn values_are_read() {
         "07:32:00",
     ] {
         let text = format!("a = {number} # c\nb = ' '");
-        assert_eq!(table(&text).unwrap()["a"], json!(0), "{number}");
+        assert_eq!(read(&text)["a"], json!(0), "{number}");
     }
     assert!(table("").unwrap().is_empty() && table("\n \t# c").unwrap().is_empty());
 }
@@ -263,11 +269,15 @@ fn every_cut_and_every_odd_byte_ends_in_an_answer() {
 fn by_the_crate(text: &str) -> Option<Value> {
     fn json(value: &DeValue) -> Value {
         match value {
-            DeValue::String(text) => Value::from(text.as_ref()),
+            DeValue::String(text) => Value::String(text.to_string()),
             DeValue::Boolean(truth) => Value::Bool(*truth),
-            DeValue::Array(items) => items.iter().map(|item| json(item.get_ref())).collect(),
+            DeValue::Array(items) => {
+                Value::Array(items.iter().map(|item| json(item.get_ref())).collect())
+            }
             DeValue::Table(inner) => object(inner),
-            DeValue::Integer(_) | DeValue::Float(_) | DeValue::Datetime(_) => Value::from(0),
+            DeValue::Integer(_) | DeValue::Float(_) | DeValue::Datetime(_) => {
+                Value::Number("0".to_owned())
+            }
         }
     }
     fn object(table: &DeTable) -> Value {

@@ -4,12 +4,11 @@
 //! What would need a shell is skipped and remembered in the word. This file
 //! does not know what a command is, nor what a variable is for.
 
-use serde_json::{Map, Value};
-
 use super::cursor::Cursor;
+use crate::json::{Map, Value};
 
 /// Variables: a text, or null where one is set to something unknown.
-pub type Variables = Map<String, Value>;
+pub type Variables = Map;
 
 /// Longest word, in bytes; a path is 4096 at most. Against a file that doubles
 /// a variable line by line.
