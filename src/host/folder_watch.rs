@@ -9,10 +9,12 @@
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-use inotify::{EventMask, Inotify, WatchDescriptor, WatchMask};
+use rustix::fs::inotify::{self, CreateFlags, ReadFlags, Reader, WatchFlags};
 use rustix::io::Errno;
 
 use super::hints::{Hint, Hints};
@@ -46,16 +48,16 @@ enum Role {
 }
 
 impl Role {
-    fn mask(&self) -> WatchMask {
-        let moved = WatchMask::DELETE_SELF | WatchMask::MOVE_SELF;
-        let made = WatchMask::CREATE | WatchMask::MOVED_TO;
+    fn mask(&self) -> WatchFlags {
+        let moved = WatchFlags::DELETE_SELF | WatchFlags::MOVE_SELF;
+        let made = WatchFlags::CREATE | WatchFlags::MOVED_TO;
         match self {
-            Role::Sandbox(_) => moved | WatchMask::MOVED_TO,
+            Role::Sandbox(_) => moved | WatchFlags::MOVED_TO,
             Role::Hooks | Role::Sandboxes | Role::Above(_) => moved | made,
             // CLOSE_WRITE: a time written into a flag after it was made.
             Role::Ours | Role::Flags => {
-                let gone = WatchMask::DELETE | WatchMask::MOVED_FROM;
-                moved | made | gone | WatchMask::CLOSE_WRITE
+                let gone = WatchFlags::DELETE | WatchFlags::MOVED_FROM;
+                moved | made | gone | WatchFlags::CLOSE_WRITE
             }
         }
     }
@@ -67,15 +69,15 @@ struct Wish {
     path: PathBuf,
     /// Device and number of the folder.
     place: (u64, u64),
-    mask: WatchMask,
+    mask: WatchFlags,
     roles: Vec<Role>,
 }
 
 /// The watched folders.
 #[derive(Debug)]
 pub struct FolderWatch {
-    inotify: Option<Inotify>,
-    watched: Vec<(WatchDescriptor, Wish)>,
+    inotify: Option<OwnedFd>,
+    watched: Vec<(i32, Wish)>,
     hooks: PathBuf,
     ours: PathBuf,
     trouble: Option<String>,
@@ -116,40 +118,43 @@ impl FolderWatch {
     /// Turns what has happened into hints.
     pub fn read(&mut self, hints: &mut Hints) {
         let mut renew = false;
-        let mut buffer = [0; EVENTS_SIZE];
-        while let Some(inotify) = &mut self.inotify {
-            let events = match inotify.read_events(&mut buffer) {
-                Ok(events) => events,
-                Err(e) if e.kind() == io::ErrorKind::WouldBlock => break,
-                Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
+        let Some(inotify) = &self.inotify else {
+            return;
+        };
+        let mut buffer = [MaybeUninit::uninit(); EVENTS_SIZE];
+        let mut reader = Reader::new(inotify, &mut buffer);
+        loop {
+            let event = match reader.next() {
+                Ok(event) => event,
+                Err(Errno::AGAIN) => break,
+                Err(Errno::INTR) => continue,
                 Err(e) => {
-                    self.give_up(&e);
+                    self.give_up(e);
                     hints.note(Hint::Rescan);
                     return;
                 }
             };
-            for event in events {
-                if event.mask.contains(EventMask::Q_OVERFLOW) {
-                    hints.note(Hint::Rescan);
+            let what = event.events();
+            if what.contains(ReadFlags::QUEUE_OVERFLOW) {
+                hints.note(Hint::Rescan);
+                continue;
+            }
+            let Some(at) = self.watched.iter().position(|(wd, _)| *wd == event.wd()) else {
+                continue;
+            };
+            if what.contains(ReadFlags::IGNORED) {
+                self.watched.swap_remove(at);
+            }
+            let of_itself = ReadFlags::IGNORED | ReadFlags::DELETE_SELF | ReadFlags::MOVE_SELF;
+            let name = match event.file_name() {
+                Some(name) if !what.intersects(of_itself) => name,
+                Some(_) | None => {
+                    renew = true;
                     continue;
                 }
-                let Some(at) = self.watched.iter().position(|(wd, _)| *wd == event.wd) else {
-                    continue;
-                };
-                if event.mask.contains(EventMask::IGNORED) {
-                    self.watched.swap_remove(at);
-                }
-                let of_itself = EventMask::IGNORED | EventMask::DELETE_SELF | EventMask::MOVE_SELF;
-                let name = match event.name {
-                    Some(name) if !event.mask.intersects(of_itself) => name,
-                    Some(_) | None => {
-                        renew = true;
-                        continue;
-                    }
-                };
-                for role in &self.watched[at].1.roles {
-                    renew |= judge(role, event.mask, name, hints);
-                }
+            };
+            for role in &self.watched[at].1.roles {
+                renew |= judge(role, what, OsStr::from_bytes(name.to_bytes()), hints);
             }
         }
         if renew {
@@ -162,10 +167,10 @@ impl FolderWatch {
     /// that was not there before.
     fn renew(&mut self) -> bool {
         if self.inotify.is_none() {
-            match Inotify::init() {
+            match inotify::init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC) {
                 Ok(inotify) => self.inotify = Some(inotify),
                 Err(e) => {
-                    self.give_up(&e);
+                    self.give_up(e);
                     return false;
                 }
             }
@@ -187,7 +192,7 @@ impl FolderWatch {
             match wishes.iter().position(same) {
                 Some(at) => *old = wishes.swap_remove(at),
                 None => {
-                    let _ = inotify.watches().remove(descriptor.clone());
+                    let _ = inotify::remove_watch(inotify, *descriptor);
                     return false;
                 }
             }
@@ -195,15 +200,12 @@ impl FolderWatch {
         });
         let (mut added, mut failure) = (false, None);
         for wish in wishes {
-            match inotify
-                .watches()
-                .add(&wish.path, wish.mask | WatchMask::ONLYDIR)
-            {
+            match inotify::add_watch(inotify, &wish.path, wish.mask | WatchFlags::ONLYDIR) {
                 Ok(descriptor) => {
                     self.watched.push((descriptor, wish));
                     added = true;
                 }
-                Err(e) => failure = Some(said(&wish.path, &e)),
+                Err(e) => failure = Some(said(&wish.path, e)),
             }
         }
         let hooks = self
@@ -250,14 +252,12 @@ impl FolderWatch {
         wishes
     }
 
-    fn give_up(&mut self, error: &io::Error) {
+    fn give_up(&mut self, error: Errno) {
         self.inotify = None;
         self.watched.clear();
-        let why = match error.raw_os_error().map(Errno::from_raw_os_error) {
-            Some(Errno::MFILE) => {
-                "no inotify instance left (fs.inotify.max_user_instances)".to_owned()
-            }
-            Some(_) | None => error.to_string(),
+        let why = match error {
+            Errno::MFILE => "no inotify instance left (fs.inotify.max_user_instances)".to_owned(),
+            _ => io::Error::from(error).to_string(),
         };
         self.trouble = Some(format!("hooks are left to polling: {why}"));
     }
@@ -299,9 +299,9 @@ fn wish(wishes: &mut Vec<Wish>, path: &Path, role: Role) {
 }
 
 /// What an event in a folder of that role says. Whether watches must be renewed.
-fn judge(role: &Role, event: EventMask, name: &OsStr, hints: &mut Hints) -> bool {
-    let is_folder = event.contains(EventMask::ISDIR);
-    let in_place = event.contains(EventMask::MOVED_TO) && !is_folder;
+fn judge(role: &Role, event: ReadFlags, name: &OsStr, hints: &mut Hints) -> bool {
+    let is_folder = event.contains(ReadFlags::ISDIR);
+    let in_place = event.contains(ReadFlags::MOVED_TO) && !is_folder;
     match role {
         Role::Hooks => {
             if in_place && let Some(id) = hook_of(name) {
@@ -342,10 +342,10 @@ fn hook_of(name: &OsStr) -> Option<SessionId> {
     SessionId::parse(id)
 }
 
-fn said(path: &Path, error: &io::Error) -> String {
-    match error.raw_os_error().map(Errno::from_raw_os_error) {
-        Some(Errno::NOSPC) => "no inotify watch left (fs.inotify.max_user_watches)".to_owned(),
-        Some(_) | None => format!("{}: {error}", path.display()),
+fn said(path: &Path, error: Errno) -> String {
+    match error {
+        Errno::NOSPC => "no inotify watch left (fs.inotify.max_user_watches)".to_owned(),
+        _ => format!("{}: {}", path.display(), io::Error::from(error)),
     }
 }
 
