@@ -7,6 +7,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use crate::host::users;
 use crate::model::Profile;
 
 /// What may be set.
@@ -222,10 +223,11 @@ fn set(environment: Environment, name: &str) -> Option<OsString> {
 fn home(environment: Environment) -> Result<PathBuf, String> {
     let home = match set(environment, "HOME") {
         Some(home) => PathBuf::from(home),
-        // From the user database, where HOME is not set.
-        None => std::env::home_dir().filter(|home| !home.as_os_str().is_empty()).ok_or(
-            "HOME is not set, and the user database names no home: set HOME to your home folder",
-        )?,
+        None => users::home()
+            .filter(|home| !home.as_os_str().is_empty())
+            .ok_or(
+                "HOME is not set, and /etc/passwd names no home: set HOME to your home folder",
+            )?,
     };
     if !home.is_absolute() || home == Path::new("/") {
         return Err(format!(

@@ -15,6 +15,7 @@
 //! | `flags.rs` | what the user put down as files |
 //! | `logs.rs` | three logs |
 //! | `notify.rs` | the service manager |
+//! | `users.rs` | the user database |
 
 pub mod exec;
 pub mod flags;
@@ -23,6 +24,7 @@ mod hints;
 pub mod lock;
 pub mod logs;
 pub mod notify;
+pub mod users;
 pub mod wait;
 
 #[cfg(target_os = "linux")]

@@ -14,13 +14,14 @@ use rustix::fs::{Access, statvfs};
 use rustix::io::Errno;
 
 use super::case::Case;
-use super::settings::{may, me};
+use super::settings::may;
 use super::shell::{Ourselves, quoted};
 use crate::clock::{Time, spoken};
 use crate::commands::paper::{Light, add};
 use crate::config::Wanted;
 use crate::host::flags;
 use crate::host::folder::{check_file, check_folder, read_small};
+use crate::host::users::me;
 use crate::machine::memory::{self, Found};
 use crate::model::Profile;
 

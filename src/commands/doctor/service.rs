@@ -14,13 +14,14 @@ use super::agents::service_of;
 use super::case::{Case, DEADLINE};
 use super::environ::{Environ, PLACES};
 use super::hooks::same;
-use super::settings::{me, passwd, set_here};
+use super::settings::set_here;
 use super::shell::{Ourselves, Typed};
 use crate::cli::VERSION;
 use crate::commands::paper::Light;
 use crate::deck::telegram::read;
 use crate::host::exec::Call;
 use crate::host::flags::names;
+use crate::host::users::{me, passwd};
 use crate::machine::bin::is_program;
 
 mod cron;

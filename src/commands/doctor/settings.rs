@@ -17,6 +17,7 @@ use super::shell::{Ourselves, quoted};
 use crate::commands::paper::Said;
 use crate::config::{Environment, Settings};
 use crate::host::folder::read_small;
+use crate::host::users::{self, me, passwd};
 
 /// The settings file that the unit reads, below HOME.
 pub const FILE: &str = ".config/agent-deck-watchdog.env";
@@ -49,7 +50,7 @@ pub struct File {
 /// Reads it; one that is not there says nothing.
 pub fn file(environment: Environment) -> File {
     let home = environment("HOME").filter(|home| !home.is_empty());
-    let home = home.map(PathBuf::from).or_else(std::env::home_dir);
+    let home = home.map(PathBuf::from).or_else(users::home);
     let path = home.unwrap_or_default().join(FILE);
     let text = read_small(&path, FILE_MOST).unwrap_or_default();
     File {
@@ -300,25 +301,6 @@ pub fn compare(case: &mut Case) {
 #[inline(never)]
 pub fn may(path: &Path, how: Access) -> Result<(), Errno> {
     access(path, how)
-}
-
-/// The number of the user who runs this.
-pub fn me() -> u32 {
-    rustix::process::geteuid().as_raw()
-}
-
-/// Name and home of a user, where the user database is a file.
-pub fn passwd(uid: u32) -> Option<(String, String)> {
-    let text = std::fs::read_to_string("/etc/passwd").ok()?;
-    let uid = uid.to_string();
-    for line in text.lines() {
-        let mut fields = line.split(':');
-        let name = fields.next()?;
-        if fields.nth(1) == Some(&uid) {
-            return Some((name.to_owned(), fields.nth(2)?.to_owned()));
-        }
-    }
-    None
 }
 
 #[cfg(test)]

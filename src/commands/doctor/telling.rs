@@ -10,13 +10,13 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use super::case::Case;
-use super::settings::me;
 use super::shell::{Ourselves, quoted};
 use super::tmux::{Shown, installer};
 use crate::commands::paper::Light;
 use crate::deck::telegram;
 use crate::host::exec::{Call, USUAL_PLACES};
 use crate::host::folder::read_small;
+use crate::host::users::me;
 use crate::json::Value;
 use crate::machine::bin::{is_program, on_path};
 use crate::machine::escalation::{DEADLINE, TRY_AGAIN};

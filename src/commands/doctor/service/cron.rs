@@ -9,9 +9,9 @@ use std::path::Path;
 use super::super::Found;
 use super::super::case::Case;
 use super::super::environ::Environ;
-use super::super::settings::{me, passwd};
 use super::super::shell::{Ourselves, quoted};
 use crate::cli::COMMANDS;
+use crate::host::users::{me, passwd};
 use crate::machine::bin::is_program;
 
 const NAME: &str = "cron";

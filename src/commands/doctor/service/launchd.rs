@@ -7,10 +7,10 @@ use std::fmt::Arguments;
 
 use super::super::Found;
 use super::super::case::Case;
-use super::super::settings::me;
 use super::super::shell::{Ourselves, Typed};
 use crate::commands::paper::Light;
 use crate::deck::telegram::read;
+use crate::host::users::me;
 
 const NAME: &str = "launchd";
 /// The plist that `print launchd` is for, below home.
