@@ -7,6 +7,8 @@
 //!
 //! This file does not know who asks, nor how long anything may take.
 
+use std::fs::File;
+use std::io::Read as _;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::json::{Json as _, Map, Value};
@@ -320,9 +322,11 @@ pub fn wall_of(time: SystemTime) -> Time {
 }
 
 fn boot_id() -> String {
-    std::fs::read_to_string("/proc/sys/kernel/random/boot_id")
-        .map(|id| id.trim().to_owned())
-        .unwrap_or_default()
+    let mut id = Vec::new();
+    if let Ok(file) = File::open("/proc/sys/kernel/random/boot_id") {
+        let _ = file.take(100).read_to_end(&mut id);
+    }
+    String::from_utf8_lossy(id.trim_ascii()).into_owned()
 }
 
 #[cfg(test)]

@@ -15,6 +15,7 @@ use crate::clock::{Clock, Time, spoken};
 use crate::deck::argv::RESTART_DEADLINE;
 use crate::host::lock::{Holder, Mode, read_holder};
 use crate::host::logs::escape;
+use crate::host::whole;
 use crate::json::{Value, object};
 use crate::machine::memory;
 use crate::state::State;
@@ -98,9 +99,9 @@ fn exists(pid: u32) -> bool {
 
 /// Whether it only waits for its parent to take notice (Linux).
 fn has_ended(pid: u32) -> bool {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let stat = whole::text(&format!("/proc/{pid}/stat"));
     // Behind its name, which may hold anything.
-    let state = stat.rsplit(") ").next().unwrap_or_default();
+    let state = stat.split(") ").last().unwrap_or_default();
     state.starts_with(['Z', 'X'])
 }
 

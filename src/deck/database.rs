@@ -9,15 +9,15 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
+use crate::host::whole;
+
 /// The lock byte of the one writer in the `-shm` file of a database in WAL mode
 /// (SQLite's file format, section "WAL locks": lock area from 120, writer first).
 const WRITER: u64 = 120;
 
 /// Whether a write transaction is open on the database of a profile.
 pub fn is_busy(profile: &Path) -> bool {
-    let Ok(locks) = fs::read_to_string("/proc/locks") else {
-        return false;
-    };
+    let locks = whole::text("/proc/locks");
     let inode = |name: &str| fs::metadata(profile.join(name)).ok().map(|m| m.ino());
     is_locked(&locks, inode("state.db-shm"), inode("state.db"))
 }

@@ -17,6 +17,7 @@ use rustix::process::{Pid, test_kill_process};
 use super::places::{spawn_lock, spawn_stamp};
 use super::processes::is_agent_deck;
 use crate::clock::{Time, millis};
+use crate::host::whole;
 use crate::json::Value;
 use crate::model::{HookRecord, Process, SessionId, Traces};
 
@@ -152,7 +153,7 @@ fn lives(pid: u32) -> bool {
 
 /// Where there is no `/proc` nothing is known, and agent-deck's rule stands.
 fn runs_agent_deck(pid: u32) -> bool {
-    let Ok(bytes) = std::fs::read(format!("/proc/{pid}/cmdline")) else {
+    let Ok(bytes) = whole::bytes(format!("/proc/{pid}/cmdline").as_ref()) else {
         return false;
     };
     let args = bytes

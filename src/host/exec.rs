@@ -21,6 +21,7 @@ use std::time::Duration;
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions};
 
+use super::whole;
 use crate::model::ProcessMark;
 
 /// How much of what it complains is read, in bytes.
@@ -342,7 +343,7 @@ struct Stat {
 /// is the state, 22 the start. The name in field 2 may hold anything, so what
 /// counts begins behind its last parenthesis.
 fn stat(pid: u32) -> Option<Stat> {
-    let bytes = std::fs::read(format!("/proc/{pid}/stat")).ok()?;
+    let bytes = whole::bytes(format!("/proc/{pid}/stat").as_ref()).ok()?;
     let behind = bytes.iter().rposition(|&b| b == b')')? + 1;
     let mut fields = std::str::from_utf8(bytes.get(behind..)?)
         .ok()?

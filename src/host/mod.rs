@@ -16,6 +16,7 @@
 //! | `logs.rs` | three logs |
 //! | `notify.rs` | the service manager |
 //! | `users.rs` | the user database |
+//! | `whole.rs` | files of the system |
 
 pub mod exec;
 pub mod flags;
@@ -26,6 +27,7 @@ pub mod logs;
 pub mod notify;
 pub mod users;
 pub mod wait;
+pub mod whole;
 
 #[cfg(target_os = "linux")]
 mod folder_watch;

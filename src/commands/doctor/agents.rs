@@ -5,7 +5,6 @@
 //! does not know how the watchdog is started.
 
 use std::ffi::OsStr;
-use std::fs;
 
 use super::Check;
 use super::case::Case;
@@ -14,6 +13,7 @@ use super::service::unit::Line;
 use super::service::{UNIT, lingers, unit, variable_set};
 use super::shell::{Ourselves, quoted};
 use crate::commands::paper::Light;
+use crate::host::whole;
 
 const PLACES: &str = "agents' places";
 const GROUP: &str = "tmux's group";
@@ -180,7 +180,7 @@ fn groups(case: &Case, kill_mode: &str) {
         lingers: lingers(),
         kills: ["/etc/systemd/logind.conf", "/usr/lib/systemd/logind.conf"]
             .iter()
-            .find_map(|file| kills_processes(&fs::read_to_string(file).ok()?))
+            .find_map(|file| kills_processes(&whole::text(file)))
             .unwrap_or(false),
     };
     let mut known: Vec<String> = Vec::new();
@@ -209,7 +209,7 @@ fn groups(case: &Case, kill_mode: &str) {
 
 /// The control group of a process, as systemd names it; empty: none.
 fn group(pid: u32) -> String {
-    let text = fs::read_to_string(format!("/proc/{pid}/cgroup")).unwrap_or_default();
+    let text = whole::text(&format!("/proc/{pid}/cgroup"));
     group_in(&text).to_owned()
 }
 

@@ -16,6 +16,7 @@ use crate::deck::places::Roots;
 use crate::host::folder::read_small;
 use crate::host::lock::read_holder;
 use crate::host::wait::Watched;
+use crate::host::whole;
 use crate::json::Value;
 use crate::model::Session;
 use rustix::fs::Access;
@@ -204,7 +205,7 @@ fn installed(case: &mut Case) -> bool {
         let shown = file.display();
         // A link into a folder of dotfiles is read by the agent all the same.
         let text = match file.is_symlink() {
-            true => fs::read(&file),
+            true => whole::bytes(&file),
             false => read_small(&file, SETTINGS_MOST),
         };
         let settings: Value = match text {

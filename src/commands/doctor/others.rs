@@ -17,6 +17,7 @@ use crate::cli::COMMANDS;
 use crate::commands::life::Kind;
 use crate::deck::processes::deck_commands;
 use crate::host::folder::read_small;
+use crate::host::whole;
 use crate::model::Process;
 
 /// Longest unit file that is read.
@@ -41,7 +42,7 @@ pub fn watches(process: &Process) -> bool {
 
 /// The watchdog that holds a lock on a folder, where the system lists locks.
 pub fn keeper<'a>(folder: &Path, table: &'a [Process]) -> Option<&'a Process> {
-    let locks = fs::read_to_string("/proc/locks").ok()?;
+    let locks = whole::text("/proc/locks");
     let holders = holders(&locks, fs::metadata(folder).ok()?.ino());
     let mut watching = table.iter().filter(|p| watches(p));
     watching.find(|p| holders.contains(&p.pid))

@@ -22,6 +22,7 @@ use crate::config::Wanted;
 use crate::host::flags;
 use crate::host::folder::{check_file, check_folder, read_small};
 use crate::host::users::me;
+use crate::host::whole;
 use crate::machine::memory::{self, Found};
 use crate::model::Profile;
 
@@ -141,7 +142,7 @@ fn writable(folder: &Path, why: Errno) -> String {
 /// Where the file system of a folder is mounted, where the system lists mounts.
 fn mount(folder: &Path) -> PathBuf {
     let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
-    let mounts = fs::read_to_string("/proc/self/mounts").unwrap_or_default();
+    let mounts = whole::text("/proc/self/mounts");
     let mut points = Vec::new();
     for line in mounts.lines() {
         let point = line.split(' ').nth(1).unwrap_or_default();

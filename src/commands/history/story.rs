@@ -211,8 +211,8 @@ impl Teller {
         let word = entry.word.as_str();
         let result = match word {
             "accepted" => "accepted, what came of it is not written down".to_owned(),
-            "done" => match entry.text.rsplit_once("after ") {
-                Some((_, span)) => format!("done after {span}"),
+            "done" => match entry.text.split("after ").skip(1).last() {
+                Some(span) => format!("done after {span}"),
                 None => word.to_owned(),
             },
             _ if entry.text.starts_with(word) => entry.text.clone(),
@@ -358,8 +358,8 @@ impl Teller {
 fn cause(attempt: &Entry) -> String {
     let evidence = attempt.text.as_str();
     if attempt.deaf {
-        return match evidence.rsplit_once(", for ") {
-            Some((_, span)) => format!(" went deaf (no Telegram poller for {span})"),
+        return match evidence.split(", for ").skip(1).last() {
+            Some(span) => format!(" went deaf (no Telegram poller for {span})"),
             None => " went deaf".to_owned(),
         };
     }

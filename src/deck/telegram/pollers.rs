@@ -16,6 +16,7 @@ use super::cursor::{Cursor, among, number};
 use super::shell::VARIABLE;
 use super::words::is_name;
 use super::{default_folder, normalised};
+use crate::host::whole;
 use crate::model::Poller;
 
 /// Arguments of `ps` for everybody's processes: number, parent, user, state,
@@ -205,7 +206,7 @@ fn in_proc(proc: &Path, pid: u32) -> Result<StateDir, String> {
     // `ps` cuts names of users: the owner of the folder is certain.
     let us = rustix::process::geteuid().as_raw();
     let bytes = std::fs::metadata(&folder).and_then(|meta| match meta.uid() == us {
-        true => std::fs::read(folder.join("environ")),
+        true => whole::bytes(&folder.join("environ")),
         false => Err(ErrorKind::NotFound.into()),
     });
     let bytes = match bytes {
@@ -215,7 +216,7 @@ fn in_proc(proc: &Path, pid: u32) -> Result<StateDir, String> {
     };
     if bytes.is_empty() {
         // It has ended and waits to be reaped, or shows nothing.
-        return match std::fs::read(folder.join("cmdline")) {
+        return match whole::bytes(&folder.join("cmdline")) {
             Ok(args) if !args.is_empty() => unreadable(),
             Ok(_) | Err(_) => Ok(StateDir::Gone),
         };

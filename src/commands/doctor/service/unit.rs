@@ -307,12 +307,12 @@ fn starts(unit: &Unit, found: &Found) {
 /// Whether quick failures keep it off: as many starts as the limit allows fit
 /// into the limit's span.
 fn gives_up(unit: &Unit) -> bool {
-    let seconds = |text: &str, standard: u64| match text.trim_end_matches("ec") {
+    let seconds = |text: &str, standard: u64| match text.strip_suffix("ec").unwrap_or(text) {
         "" => Some(Duration::from_secs(standard)),
         "infinity" => Some(Duration::MAX),
         text => match text.parse() {
             Ok(seconds) => Some(Duration::from_secs(seconds)),
-            Err(_) => parse_span(text.trim_end_matches("in")),
+            Err(_) => parse_span(text.strip_suffix("in").unwrap_or(text)),
         },
     };
     let span = unit.or("StartLimitIntervalSec", unit.get("StartLimitInterval"));
