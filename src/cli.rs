@@ -195,7 +195,10 @@ fn take_apart(line: &mut Line, mut parser: lexopt::Parser) -> Result<(), String>
 }
 
 fn text(rule: &Rule, value: OsString) -> Result<String, String> {
-    let wrong = |value| usage(rule, &format!("{value:?} is not valid UTF-8"));
+    let wrong = |value: OsString| {
+        let shown = value.to_string_lossy();
+        usage(rule, &format!("{shown:?} is not valid UTF-8"))
+    };
     value.into_string().map_err(wrong)
 }
 

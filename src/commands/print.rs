@@ -78,8 +78,9 @@ pub fn text(what: &str, binary: Option<&Path>, environment: Environment) -> Resu
         let path = path.ok_or_else(|| Failed {
             exit: Exit::System,
             why: format!(
-                "{what} cannot run a program with such a path: {binary:?}; copy it to \
-                 ~/.agent-deck/watchdog/"
+                "{what} cannot run a program with such a path: {:?}; copy it to \
+                 ~/.agent-deck/watchdog/",
+                binary.to_string_lossy()
             ),
         })?;
         program(&mut page, what, path);
