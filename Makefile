@@ -43,7 +43,9 @@ help:
 	@echo 'make test       all tests'
 	@echo 'make check      format, lints and all tests'
 	@echo 'make static     static binary: $(STATIC)'
-	@echo 'make bench      what it costs: size, memory, processes, instructions (the static one too, if built)'
+	@echo 'make bench      what it costs, and how fast it is, as one table (the static binary, if built)'
+	@echo '                BENCH_DEATHS=20 dies more often, BENCH_OTHER=command measures another one beside it,'
+	@echo '                AGENT_DECK_E2E_BIN=path measures on that agent-deck too'
 	@echo 'make install    into $(ROOT)/watchdog; with PREFIX=/usr/local into its bin and share'
 	@echo 'make uninstall  takes that away again, keeps state and logs'
 	@echo 'make clean      removes target/'
@@ -78,14 +80,19 @@ static: cargo
 	RUSTFLAGS='$(STATIC_FLAGS)' $(CARGO) build --release --locked --target '$(STATIC_TARGET)'
 	contrib/check-static '$(STATIC)' '$(STATIC_MAX_BYTES)'
 
+# One table on stdout; BENCH_SECONDS, BENCH_DEATHS, BENCH_OTHER and AGENT_DECK_E2E_BIN are in
+# tests/bench/bench.rs. The static binary is measured if there is one, brought up to date.
 # Valgrind hides the kernel page from which rustix reads the clock: what it counts is built
 # upon libc instead.
+COUNTED := target/callgrind/release/$(NAME)
 bench: all
-	$(CARGO) build --release --locked --example standin
+	$(CARGO) build --release --locked --example standin --example bench
+	@if [ -e '$(STATIC)' ]; then $(MAKE) static; fi
 	@if command -v valgrind >/dev/null 2>&1; then \
 	    RUSTFLAGS='--cfg rustix_use_libc' $(CARGO) build --release --locked --target-dir target/callgrind; \
 	fi
-	COUNTED=target/callgrind/release/$(NAME) contrib/bench target/release/examples/standin $(RELEASE) $(STATIC)
+	@target/release/examples/bench target/release/examples/standin \
+	    '$(or $(wildcard $(STATIC)),$(RELEASE))' '$(COUNTED)'
 
 # BIN=path installs another build, such as the static one.
 ifeq ($(BIN),)

@@ -1,0 +1,71 @@
+//! Own instructions of one turn, counted by valgrind on decks of several sizes,
+//! played by the stand-in: a run of some turns and one of more, and the
+//! difference. Its agent-deck is another process and not counted.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use crate::deck::{Deck, Kind};
+use crate::idle::CONDUCTORS;
+use crate::system::wait;
+use crate::watchdog::Watchdog;
+use crate::{Out, Wish};
+
+/// Sessions of the decks.
+pub const SESSIONS: [u32; 3] = [10, 100, 1000];
+/// Turns of the two runs.
+const FEW: usize = 4;
+const MORE: usize = 12;
+/// How long a run may take.
+const LIMIT: Duration = Duration::from_secs(300);
+
+/// Instructions a turn for each size, or why they were not counted.
+pub type Counted = Result<Vec<f64>, &'static str>;
+
+/// Counts them.
+pub fn measure(wish: &Wish) -> Out<Counted> {
+    let Some(counted) = &wish.counted else {
+        return Ok(Err("no build that could be counted was given"));
+    };
+    if Command::new("valgrind").arg("--version").output().is_err() {
+        return Ok(Err("valgrind is missing"));
+    }
+    let each: Out<Vec<f64>> = SESSIONS.iter().map(|n| of(wish, counted, *n)).collect();
+    each.map(Ok)
+}
+
+fn of(wish: &Wish, counted: &Path, sessions: u32) -> Out<f64> {
+    let deck = Deck::new(&wish.tools, Kind::StandIn, CONDUCTORS, 0)?;
+    for n in CONDUCTORS..sessions {
+        deck.add_working(n)?;
+    }
+    let (few, few_turns) = run(&deck, counted, FEW)?;
+    let (more, more_turns) = run(&deck, counted, MORE)?;
+    Ok((more - few) / (more_turns - few_turns))
+}
+
+/// A run until so many lists have begun: instructions, and how many it were.
+fn run(deck: &Deck, counted: &Path, lists: usize) -> Out<(f64, f64)> {
+    let file = deck.home.join("callgrind");
+    let command = [
+        "valgrind".to_owned(),
+        "--tool=callgrind".to_owned(),
+        format!("--callgrind-out-file={}", file.display()),
+        std::path::absolute(counted)?.display().to_string(),
+    ];
+    let watchdog = Watchdog::new("counted", command.to_vec());
+    let mut running = watchdog.start(deck, &[("SAFETY_POLL_S", "1")])?;
+    let since = running.since;
+    let enough = || (deck.ledger().lists(since) >= lists).then_some(());
+    if wait(LIMIT, enough)?.is_none() {
+        running.still_runs()?;
+        return Err("it lists the deck too seldom under valgrind".into());
+    }
+    running.stop()?;
+    let text = fs::read_to_string(file)?;
+    let total = text.lines().find_map(|line| line.strip_prefix("totals: "));
+    let total = total.ok_or("callgrind gives no total")?.trim().parse()?;
+    Ok((total, deck.ledger().lists(since) as f64))
+}
