@@ -5,15 +5,13 @@
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-use std::path::Path;
+use std::path::PathBuf;
 use std::process::Command;
 
 #[test]
 fn the_table_of_the_bench_is_complete_and_its_figures_are_numbers() {
-    let test = std::env::current_exe().unwrap();
-    let examples = test.ancestors().nth(2).unwrap().join("examples");
-    let output = Command::new(examples.join("bench"))
-        .arg(examples.join("standin"))
+    let output = Command::new(example("bench"))
+        .arg(example("standin"))
         .arg(env!("CARGO_BIN_EXE_agent-deck-watchdog"))
         .env_remove("AGENT_DECK_E2E_BIN")
         // The same again, as another one.
@@ -36,6 +34,7 @@ fn the_table_of_the_bench_is_complete_and_its_figures_are_numbers() {
         ("binary size, bytes", 100_000),
         ("resident memory, kB", 100),
         ("of it private, kB", 10),
+        ("of that written to, kB", 10),
         ("peak memory, kB", 100),
         ("descriptors", 3),
         ("threads", 1),
@@ -60,7 +59,7 @@ fn the_table_of_the_bench_is_complete_and_its_figures_are_numbers() {
         );
     }
     line("by hand there: one `session show` ");
-    assert!(line("stand-in, deaths: ").contains("not measured: BENCH_DEATHS=0"));
+    assert!(line("deaths: ").contains("not measured: BENCH_DEATHS=0"));
     assert!(line("real agent-deck: ").contains("not measured: AGENT_DECK_E2E_BIN"));
     line("own instructions a turn");
     line("not counted: ");
@@ -73,18 +72,30 @@ fn the_table_of_the_bench_is_complete_and_its_figures_are_numbers() {
 
 #[test]
 fn a_bench_that_cannot_begin_says_why() {
-    let test = std::env::current_exe().unwrap();
-    let bench = test.ancestors().nth(2).unwrap().join("examples/bench");
-    let begin = |program: &Path, seconds: &str| {
-        let output = Command::new(program)
+    let said = |watchdog: &str, seconds: &str| {
+        let output = Command::new(example("bench"))
+            .arg(example("standin"))
+            .arg(watchdog)
+            .env_remove("AGENT_DECK_E2E_BIN")
             .env("BENCH_SECONDS", seconds)
-            .arg("a")
-            .arg("b")
-            .output();
-        let output = output.unwrap();
+            .output()
+            .unwrap();
         assert!(!output.status.success());
         String::from_utf8(output.stderr).unwrap()
     };
-    assert!(begin(&bench, "long").contains("BENCH_SECONDS"));
-    assert!(begin(&bench, "1").contains("bench: "));
+    let ours = env!("CARGO_BIN_EXE_agent-deck-watchdog");
+    assert!(said(ours, "long").contains("BENCH_SECONDS"));
+    assert!(said("no-watchdog", "1").contains("no-watchdog"));
+}
+
+/// `cargo test` without a choice of tests builds them, as `make test` does.
+fn example(name: &str) -> PathBuf {
+    let test = std::env::current_exe().unwrap();
+    let program = test.ancestors().nth(2).unwrap().join("examples").join(name);
+    assert!(
+        program.is_file(),
+        "{} is missing: `cargo build --example {name}`",
+        program.display()
+    );
+    program
 }

@@ -69,6 +69,13 @@ fn wish(args: Vec<PathBuf>) -> Out<Wish> {
         Ok(text) if !text.is_empty() => text.parse().map_err(|_| format!("{name}: no number")),
         _ => Ok(default),
     };
+    let real = std::env::var_os("AGENT_DECK_E2E_BIN").filter(|path| !path.is_empty());
+    let real = real.map(PathBuf::from);
+    for program in [standin, ours].into_iter().chain(&real) {
+        if !program.is_file() {
+            return Err(format!("no program {}", program.display()).into());
+        }
+    }
     let ours = std::path::absolute(ours)?;
     let mut watchdogs = vec![Watchdog::new("watchdog", vec![ours.display().to_string()])];
     let other = std::env::var("BENCH_OTHER").unwrap_or_default();
@@ -76,7 +83,6 @@ fn wish(args: Vec<PathBuf>) -> Out<Wish> {
     if !other.is_empty() {
         watchdogs.push(Watchdog::new("other", other));
     }
-    let real = std::env::var_os("AGENT_DECK_E2E_BIN").filter(|path| !path.is_empty());
     Ok(Wish {
         tools: Tools {
             own: std::env::current_exe()?,
@@ -90,27 +96,40 @@ fn wish(args: Vec<PathBuf>) -> Out<Wish> {
     })
 }
 
-/// Measures everything, then prints the table.
+/// Measures one thing after the other; each part of the table is printed when
+/// it is known.
 fn bench(wish: &Wish) -> Out<i32> {
     system::obey_signals()?;
-    let kinds: Vec<Kind> = match wish.tools.real {
-        Some(_) => vec![Kind::StandIn, Kind::Real],
-        None => vec![Kind::StandIn],
-    };
-    let linux = Path::new("/proc/self/smaps_rollup").exists();
-    say(wish, kinds.len());
-    let mut idle = Vec::new();
-    for kind in kinds.iter().filter(|_| linux) {
-        idle.push(idle::measure(wish, *kind)?);
+    table::head(wish);
+    if !Path::new("/proc/self/smaps_rollup").exists() {
+        println!("\nnot measured: this system has no /proc as Linux has it");
+        return Ok(0);
     }
-    // While they grow old enough to die, instructions are counted.
+    let kinds = match wish.tools.real {
+        Some(_) => &[Kind::StandIn, Kind::Real][..],
+        None => &[Kind::StandIn],
+    };
+    say(wish, kinds.len());
+    for kind in kinds {
+        table::idle(wish, &idle::measure(wish, *kind)?);
+    }
+    if kinds.len() == 1 {
+        println!("\nreal agent-deck: not measured: AGENT_DECK_E2E_BIN names none");
+    }
+    // Before there are agents by the dozen, which a watchdog finds in /proc.
+    table::turns(&turns::measure(wish)?);
+    if wish.deaths == 0 {
+        println!("\ndeaths: not measured: BENCH_DEATHS=0");
+        return Ok(0);
+    }
     let mut cells = Vec::new();
-    for kind in kinds.iter().filter(|_| linux && wish.deaths > 0) {
+    for kind in kinds {
         cells.extend(deaths::cells(wish, *kind)?);
     }
-    let counted = turns::measure(wish)?;
     deaths::happen(wish, &mut cells)?;
-    table::print(wish, &idle, &cells, &counted);
+    for kind in kinds {
+        table::deaths(wish, *kind, &cells);
+    }
     Ok(0)
 }
 

@@ -128,9 +128,7 @@ pub fn happen(wish: &Wish, cells: &mut [Cell]) -> Out<()> {
         for cell in &mut *cells {
             cell.die(&wish.watchdogs, SPREAD.mul_f64(share))?;
         }
-        if !cells.is_empty() {
-            eprintln!("bench: round {} of {} is over", round + 1, wish.deaths);
-        }
+        eprintln!("bench: round {} of {} is over", round + 1, wish.deaths);
     }
     Ok(())
 }

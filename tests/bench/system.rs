@@ -93,8 +93,10 @@ pub fn parent(process: u32) -> Out<u32> {
 pub struct Memory {
     /// Resident, and of it private.
     pub resident: u64,
-    /// In no other process.
+    /// In no other process, pages of its file that nobody else runs included.
     pub private: u64,
+    /// In no other process, and written to: what goes when it goes.
+    pub dirty: u64,
     /// The most that was ever resident.
     pub peak: u64,
 }
@@ -105,6 +107,7 @@ pub fn memory(process: u32) -> Out<Memory> {
     Ok(Memory {
         resident: number(&rollup, "Rss:")?,
         private: number(&rollup, "Private_Clean:")? + number(&rollup, "Private_Dirty:")?,
+        dirty: number(&rollup, "Private_Dirty:")?,
         peak: number(&read(process, "status")?, "VmHWM:")?,
     })
 }

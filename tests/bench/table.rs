@@ -1,5 +1,5 @@
-//! The table: what was measured as figures, what was not in words. Measures
-//! nothing itself.
+//! The table, in at most 100 columns: what was measured as figures, what was not
+//! in words. Measures nothing itself.
 
 use crate::Wish;
 use crate::deaths::{CAUSES, Cell};
@@ -7,27 +7,13 @@ use crate::deck::Kind;
 use crate::idle::{CHILDREN, CONDUCTORS, Idle, Run, median};
 use crate::turns::{Counted, SESSIONS};
 
-/// Prints it; at most 100 columns.
-pub fn print(wish: &Wish, idle: &[Idle], cells: &[Cell], counted: &Counted) {
+/// What is measured, and how to read it.
+pub fn head(wish: &Wish) {
     for watchdog in &wish.watchdogs {
         println!("{}: {}", watchdog.name, watchdog.command.join(" "));
     }
     println!("figures are those of the watchdog's own process; agent-deck's commands are counted,");
     println!("and timed by what one of them takes on the same deck");
-    for kind in [Kind::StandIn, Kind::Real] {
-        let Some(idle) = idle.iter().find(|idle| idle.kind == kind) else {
-            println!("\n{}: {}", name(kind), absent(wish, kind));
-            continue;
-        };
-        print_idle(wish, idle);
-        let cells: Vec<&Cell> = cells.iter().filter(|cell| cell.kind() == kind).collect();
-        if cells.is_empty() {
-            println!("{}, deaths: not measured: BENCH_DEATHS=0", name(kind));
-        } else {
-            print_deaths(wish, kind, &cells);
-        }
-    }
-    print_counted(counted);
 }
 
 fn name(kind: Kind) -> &'static str {
@@ -37,14 +23,8 @@ fn name(kind: Kind) -> &'static str {
     }
 }
 
-fn absent(wish: &Wish, kind: Kind) -> &'static str {
-    match kind {
-        Kind::Real if wish.tools.real.is_none() => "not measured: AGENT_DECK_E2E_BIN names none",
-        Kind::Real | Kind::StandIn => "not measured: this system has no /proc as Linux has it",
-    }
-}
-
-fn print_idle(wish: &Wish, idle: &Idle) {
+/// What an idle watchdog costs.
+pub fn idle(wish: &Wish, idle: &Idle) {
     let names: String = wish
         .watchdogs
         .iter()
@@ -69,6 +49,9 @@ fn print_idle(wish: &Wish, idle: &Idle) {
         Some(run.memory.resident as f64)
     });
     row("of it private, kB", &|run| Some(run.memory.private as f64));
+    row("of that written to, kB", &|run| {
+        Some(run.memory.dirty as f64)
+    });
     row("peak memory, kB", &|run| Some(run.memory.peak as f64));
     row("descriptors", &|run| Some(run.descriptors as f64));
     row("threads", &|run| Some(run.used.threads as f64));
@@ -87,10 +70,12 @@ fn print_idle(wish: &Wish, idle: &Idle) {
     );
 }
 
-fn print_deaths(wish: &Wish, kind: Kind, cells: &[&Cell]) {
+/// How long the deaths on one deck lasted.
+pub fn deaths(wish: &Wish, kind: Kind, cells: &[Cell]) {
+    let cells: Vec<&Cell> = cells.iter().filter(|cell| cell.kind() == kind).collect();
     let show = median(cells.iter().flat_map(|cell| cell.shows.iter().copied())).unwrap_or(f64::NAN);
     println!(
-        "{}, deaths: ms, medians of {}; one `session show` there by hand: {:.1} ms",
+        "\n{}, deaths: ms, medians of {}; one `session show` there by hand: {:.1} ms",
         name(kind),
         wish.deaths,
         show / 1e6
@@ -132,7 +117,8 @@ fn figure(value: Option<f64>, digits: usize) -> String {
     value.map_or("-".to_owned(), |value| format!("{value:.digits$}"))
 }
 
-fn print_counted(counted: &Counted) {
+/// Own instructions.
+pub fn turns(counted: &Counted) {
     let title = format!("\nown instructions a turn: {CONDUCTORS} conductors, the rest at work");
     let each = match counted {
         Ok(each) => each,
