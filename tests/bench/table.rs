@@ -119,7 +119,7 @@ fn figure(value: Option<f64>, digits: usize) -> String {
 
 /// Own instructions.
 pub fn turns(counted: &Counted) {
-    let title = format!("\nown instructions a turn: {CONDUCTORS} conductors, the rest at work");
+    let title = "\nown instructions a turn, of sessions at work, none of them critical";
     let each = match counted {
         Ok(each) => each,
         Err(why) => return println!("{title}\n  not counted: {why}"),
