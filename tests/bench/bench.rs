@@ -137,7 +137,7 @@ fn bench(wish: &Wish) -> Out<i32> {
 fn say(wish: &Wish, decks: usize) {
     let watchdogs = wish.watchdogs.len();
     let idle = watchdogs * (usize::try_from(wish.idle.as_secs()).unwrap_or(0) + 10) + 20;
-    let counted = if wish.counted.is_some() { 60 } else { 0 };
+    let counted = if wish.counted.is_some() { 120 } else { 0 };
     // A real deck of that size takes twenty seconds, the others none.
     let made = 20 * (decks - 1) * 2 * (1 + watchdogs);
     let deaths = made + (1 + wish.deaths) * deaths::round_s(decks, watchdogs);

@@ -127,7 +127,7 @@ impl Deck {
     }
 
     /// The folder of a row of the stand-in.
-    fn row(&self, id: &str) -> PathBuf {
+    pub fn row(&self, id: &str) -> PathBuf {
         self.data().join("profiles/default/sessions").join(id)
     }
 
@@ -157,11 +157,12 @@ impl Deck {
     }
 
     /// Adds a session to the stand-in that has no process, is at work and not
-    /// looked at any closer.
-    pub fn add_working(&self, number: u32) -> Out<()> {
+    /// looked at any closer; returns its id.
+    pub fn add_working(&self, number: u32) -> Out<String> {
         let id = self.add(number, &format!("worker-{number}"), "work", "")?;
         fs::write(self.row(&id).join("status"), "running")?;
-        Ok(fs::write(self.row(&id).join("pane"), "a screen\n")?)
+        fs::write(self.row(&id).join("pane"), "a screen\n")?;
+        Ok(id)
     }
 
     /// Gives a program the deck's home and nothing else of our environment.

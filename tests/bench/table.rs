@@ -5,7 +5,7 @@ use crate::Wish;
 use crate::deaths::{CAUSES, Cell};
 use crate::deck::Kind;
 use crate::idle::{CHILDREN, CONDUCTORS, Idle, Run, median};
-use crate::turns::{Counted, SESSIONS};
+use crate::turns::{Counted, SESSIONS, Turn};
 
 /// What is measured, and how to read it.
 pub fn head(wish: &Wish) {
@@ -125,13 +125,26 @@ pub fn turns(counted: &Counted) {
         Err(why) => return println!("{title}\n  not counted: {why}"),
     };
     println!("{title}");
+    let words = [
+        "the list as before",
+        "each more",
+        "one row changed",
+        "each more",
+    ];
+    let words = words.map(|word| format!("{word:>20}"));
+    println!("  {:>8}{}", "sessions", words.concat());
     for (n, (sessions, turn)) in SESSIONS.iter().zip(each).enumerate() {
-        let before = n.checked_sub(1);
-        let slope = before.map(|b| (turn - each[b]) / (sessions - SESSIONS[b]) as f64);
-        let slope = slope.map(|slope| format!("   {slope:.0} for each session more"));
+        // What each session more has added since the smaller deck.
+        let more = |of: fn(&Turn) -> f64| {
+            let before = n.checked_sub(1)?;
+            Some((of(turn) - of(&each[before])) / f64::from(sessions - SESSIONS[before]))
+        };
         println!(
-            "  {sessions:>6} sessions {turn:>14.0}{}",
-            slope.unwrap_or_default()
+            "  {sessions:>8}{:>20.0}{:>20}{:>20.0}{:>20}",
+            turn.same,
+            figure(more(|turn| turn.same), 0),
+            turn.changed,
+            figure(more(|turn| turn.changed), 0)
         );
     }
 }

@@ -24,8 +24,17 @@ const MORE: usize = 12;
 /// How long a run may take.
 const LIMIT: Duration = Duration::from_secs(300);
 
-/// Instructions a turn for each size, or why they were not counted.
-pub type Counted = Result<Vec<f64>, &'static str>;
+/// Own instructions of a turn.
+#[derive(Clone, Copy)]
+pub struct Turn {
+    /// When the list says what the one before said.
+    pub same: f64,
+    /// When one session got another title.
+    pub changed: f64,
+}
+
+/// For each size, or why they were not counted.
+pub type Counted = Result<Vec<Turn>, &'static str>;
 
 /// Counts them.
 pub fn measure(wish: &Wish) -> Out<Counted> {
@@ -35,22 +44,39 @@ pub fn measure(wish: &Wish) -> Out<Counted> {
     if Command::new("valgrind").arg("--version").output().is_err() {
         return Ok(Err("valgrind is missing"));
     }
-    let each: Out<Vec<f64>> = SESSIONS.iter().map(|n| of(wish, counted, *n)).collect();
+    let each: Out<Vec<Turn>> = SESSIONS.iter().map(|n| of(wish, counted, *n)).collect();
     each.map(Ok)
 }
 
-fn of(wish: &Wish, counted: &Path, sessions: u32) -> Out<f64> {
+fn of(wish: &Wish, counted: &Path, sessions: u32) -> Out<Turn> {
     let deck = Deck::new(&wish.tools, Kind::StandIn, 0, 0)?;
-    for n in 0..sessions {
-        deck.add_working(n)?;
-    }
-    let (few, few_turns) = run(&deck, counted, FEW)?;
-    let (more, more_turns) = run(&deck, counted, MORE)?;
-    Ok((more - few) / (more_turns - few_turns))
+    let ids: Out<Vec<String>> = (0..sessions).map(|n| deck.add_working(n)).collect();
+    let ids = ids?;
+    let title = deck.row(&ids[0]).join("title");
+    let mut looks = 0_u32;
+    let mut turn = |changing: bool| -> Out<f64> {
+        let mut look = || {
+            looks += u32::from(changing);
+            fs::write(&title, format!("worker-{looks}"))
+        };
+        let (few, few_turns) = run(&deck, counted, FEW, &mut look)?;
+        let (more, more_turns) = run(&deck, counted, MORE, &mut look)?;
+        Ok((more - few) / (more_turns - few_turns))
+    };
+    Ok(Turn {
+        same: turn(false)?,
+        changed: turn(true)?,
+    })
 }
 
-/// A run until so many lists have begun: instructions, and how many it were.
-fn run(deck: &Deck, counted: &Path, lists: usize) -> Out<(f64, f64)> {
+/// A run until so many lists have begun, with something done again and again
+/// meanwhile: instructions, and how many lists it were.
+fn run(
+    deck: &Deck,
+    counted: &Path,
+    lists: usize,
+    meanwhile: &mut dyn FnMut() -> std::io::Result<()>,
+) -> Out<(f64, f64)> {
     let file = deck.home.join("callgrind");
     let command = [
         "valgrind".to_owned(),
@@ -61,11 +87,15 @@ fn run(deck: &Deck, counted: &Path, lists: usize) -> Out<(f64, f64)> {
     let watchdog = Watchdog::new("counted", command.to_vec());
     let mut running = watchdog.start(deck, &[("SAFETY_POLL_S", "1")])?;
     let since = running.since;
-    let enough = || (deck.ledger().lists(since) >= lists).then_some(());
-    if wait(LIMIT, enough)?.is_none() {
+    let enough = || {
+        let done = meanwhile();
+        (done.is_err() || deck.ledger().lists(since) >= lists).then_some(done)
+    };
+    let Some(done) = wait(LIMIT, enough)? else {
         running.still_runs()?;
         return Err("it lists the deck too seldom under valgrind".into());
-    }
+    };
+    done?;
     running.stop()?;
     let text = fs::read_to_string(file)?;
     let total = text.lines().find_map(|line| line.strip_prefix("totals: "));
