@@ -127,29 +127,12 @@ fn is_read(watch: &Watch, row: &Session, asks: bool, now: Time) -> bool {
     if row.status != Status::Waiting || patrol::is_child(row) {
         return row.status == Status::Waiting;
     }
-    let starting =
-        is_critical(row, &watch.flags) && patrol::is_starting(row, started(watch, row), now);
-    starting || asks
-}
-
-/// When a session last began to live, as far as is remembered.
-fn started(watch: &Watch, row: &Session) -> Option<Time> {
     let memory = watch.state.sessions.get(&row.id);
     let agent = memory.and_then(|memory| memory.agent);
-    let restarted = memory.and_then(Memory::last_restart);
-    restarted
-        .max(row.created)
-        .max(agent.map(|agent| agent.started))
-}
-
-/// Whether a critical session at its start need not be looked at.
-fn has_started<W: World>(watch: &Watch, world: &mut W, row: &Session) -> bool {
-    let asks = watch.state.known_child(&row.id).is_some_and(|c| c.asks);
-    if asks || patrol::is_child(row) {
-        return false;
-    }
-    let record = world.traces(&row.profile, &row.id).hook;
-    patrol::has_started(started(watch, row), record.map(|hook| hook.at))
+    let started = memory.and_then(Memory::last_restart).max(row.created);
+    let started = started.max(agent.map(|agent| agent.started));
+    let starting = is_critical(row, &watch.flags) && patrol::is_starting(row, started, now);
+    starting || asks
 }
 
 /// What was told of it because it waited is over; `all`: so is its episode.
@@ -212,10 +195,6 @@ pub fn step<W: World>(watch: &mut Watch, world: &mut W) -> bool {
     let Some(row) = due.min_by_key(|(key, _)| *key).map(|(_, row)| row.clone()) else {
         return false;
     };
-    if has_started(watch, world, &row) {
-        book_reading(watch, world, &row, None);
-        return true;
-    }
     watch.rounds.reads_left -= 1;
     let pane = world.pane(&row.profile, &row.id);
     let now = world.now();
@@ -249,7 +228,11 @@ fn book_reading<W: World>(watch: &mut Watch, world: &mut W, row: &Session, due: 
     };
     let reading = watch.rounds.readings.get_or_make(&row.id, || first);
     let before = reading.due.since(reading.last);
-    let distance = patrol::next_reading(due, before, longest, watch.rules.poll, now);
+    let distance = match due {
+        // A dialog of a start stands there by now, or not at all.
+        None if !patrol::is_child(row) => patrol::READ_HINTED,
+        due => patrol::next_reading(due, before, longest, watch.rules.poll, now),
+    };
     reading.last = now;
     reading.due = now.plus(distance);
 }

@@ -11,7 +11,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use common::Deck;
+use common::{Deck, copy_program};
 use scene::impatient;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_agent-deck-watchdog");
@@ -44,7 +44,7 @@ fn installed(deck: &Deck, path: &str) {
     let here = deck.root().join("here");
     fs::create_dir_all(deck.home()).unwrap();
     fs::create_dir(&here).unwrap();
-    fs::copy(PROGRAM, here.join(NAME)).unwrap();
+    copy_program(&here.join(NAME));
     let commands = readme("Install");
     assert!(commands.lines().count() <= 5, "{commands}");
     let output = Command::new("/bin/sh")

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 use agent_deck_watchdog::commands::print::NAMES;
-use common::Deck;
+use common::{Deck, copy_program};
 use scene::{impatient, watching};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_agent-deck-watchdog");
@@ -169,7 +169,7 @@ fn strange_place(deck: &Deck) -> PathBuf {
     let folder = deck.root().join("a b%h & $c");
     fs::create_dir(&folder).unwrap();
     let place = folder.join("agent-deck-watchdog");
-    fs::copy(PROGRAM, &place).unwrap();
+    copy_program(&place);
     place
 }
 

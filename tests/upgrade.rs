@@ -14,7 +14,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
-use common::{Call, Deck};
+use common::{Call, Deck, copy_program};
 use past::{once, pass, restarted};
 use scene::{count, flag, records, turns, watching};
 use serde_json::{Value, json};
@@ -96,7 +96,7 @@ fn a_new_binary_keeps_budgets_stamps_and_episodes() {
     let program = deck.watchdog_dir().join("agent-deck-watchdog");
     let put = |name: &str| {
         let aside = deck.watchdog_dir().join(name);
-        fs::copy(env!("CARGO_BIN_EXE_agent-deck-watchdog"), &aside).unwrap();
+        copy_program(&aside);
         fs::rename(&aside, &program).unwrap();
     };
     put(".old");

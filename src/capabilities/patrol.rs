@@ -24,10 +24,10 @@ pub const READ_FAR: Duration = Duration::from_secs(30);
 /// The same where hook records say at once that something happened: twenty
 /// children who are left alone cost one reading a minute.
 pub const READ_HINTED: Duration = Duration::from_secs(1200);
-/// When the screen of a critical session that began to live is looked at: a
-/// dialog of its start stands there by then, and a busy machine had its time.
-const STARTING: [Duration; 2] = [Duration::from_secs(60), Duration::from_secs(300)];
-const SECOND: Duration = Duration::from_secs(1);
+/// When the screen of a critical session that began to live is looked at, once:
+/// a dialog of its start stands there by then, on a busy machine too, and a poll
+/// of five minutes falls into this time.
+const STARTING: [Duration; 2] = [Duration::from_secs(180), Duration::from_secs(600)];
 /// After a message the pane is looked at when it must have changed: agent-deck
 /// itself waits 6 s for a sign (contract 5.5).
 pub const ECHO: Duration = Duration::from_secs(7);
@@ -45,14 +45,6 @@ pub fn is_child(row: &Session) -> bool {
 pub fn is_starting(row: &Session, started: Option<Time>, now: Time) -> bool {
     let age = started.map(|at| now.since(at));
     !row.archived && age.is_some_and(|age| age >= STARTING[0] && age < STARTING[1])
-}
-
-/// Whether no dialog of its start can be on its screen any more: it has written
-/// a hook record since. Agents do not before they are trusted; records are in
-/// whole seconds (contract 7.3).
-pub fn has_started(started: Option<Time>, record: Option<Time>) -> bool {
-    let after = |at: Time| started.is_none_or(|started| at.plus(SECOND) > started);
-    record.is_some_and(after)
 }
 
 /// The program that a row's command names.

@@ -57,6 +57,7 @@ const TOKEN: [&str; 2] = ["TELEGRAM_BOT_TOKEN", "TELEGRAM_STATE_DIR"];
 /// Where programs are, should PATH not say so (cron, launchd): agent-deck needs tmux.
 #[cfg(not(target_os = "macos"))]
 pub const USUAL_PLACES: [&str; 3] = ["/usr/local/bin", "/usr/bin", "/bin"];
+/// The same, with Homebrew's.
 #[cfg(target_os = "macos")]
 pub const USUAL_PLACES: [&str; 4] = ["/opt/homebrew/bin", "/usr/local/bin", "/usr/bin", "/bin"];
 

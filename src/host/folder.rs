@@ -30,7 +30,7 @@ pub fn prepare(path: &Path) -> Result<(), String> {
             if let Some(parent) = path.parent() {
                 make_all(parent).map_err(|e| said("its parents cannot be made", e))?;
             }
-            match mkdir(path, Mode::from_raw_mode(FOLDER_MODE)) {
+            match mkdir(path, Mode::RWXU) {
                 // The umask may have taken rights away that we need.
                 Ok(()) => fs::set_permissions(path, Permissions::from_mode(FOLDER_MODE))
                     .map_err(|e| said("its rights cannot be set", e))?,

@@ -81,6 +81,9 @@ pub struct FolderWatch {
     hooks: PathBuf,
     ours: PathBuf,
     trouble: Option<String>,
+    /// Whatever is put into these folders is noticed; what is missing of them is
+    /// noticed when it comes.
+    notices: bool,
 }
 
 impl FolderWatch {
@@ -91,6 +94,7 @@ impl FolderWatch {
             hooks: PathBuf::new(),
             ours: PathBuf::new(),
             trouble: Some("hooks are left to polling: not asked for yet".to_owned()),
+            notices: false,
         }
     }
 
@@ -113,6 +117,12 @@ impl FolderWatch {
     /// Why hooks are left to polling.
     pub fn trouble(&self) -> Option<String> {
         self.trouble.clone()
+    }
+
+    /// Whether every record and flag is noticed at once, also the first one in a
+    /// folder that is not there yet.
+    pub fn notices(&self) -> bool {
+        self.notices
     }
 
     /// Turns what has happened into hints.
@@ -212,6 +222,7 @@ impl FolderWatch {
             .watched
             .iter()
             .any(|(_, wish)| wish.roles.contains(&Role::Hooks));
+        self.notices = failure.is_none();
         self.trouble = match (hooks, failure) {
             (true, None) => None,
             (true, Some(why)) => Some(format!("some folders are left to polling: {why}")),
@@ -259,6 +270,7 @@ impl FolderWatch {
             Errno::MFILE => "no inotify instance left (fs.inotify.max_user_instances)".to_owned(),
             _ => io::Error::from(error).to_string(),
         };
+        self.notices = false;
         self.trouble = Some(format!("hooks are left to polling: {why}"));
     }
 }

@@ -117,6 +117,32 @@ fn only_records_put_into_place_count() {
     assert!(deck.now().is_empty());
 }
 
+/// A folder that is not there holds nothing that could be missed.
+#[test]
+fn all_is_noticed_once_folders_and_processes_are_watched() {
+    let mut deck = Deck::new(&["watchdog"]);
+    assert!(!deck.wait.notices(&[]), "before anything is watched");
+    deck.settle();
+    assert!(deck.wait.notices(&[]));
+    assert!(deck.wait.fast_path().is_err(), "it is said all the same");
+    let mut child = std::process::Command::new("/bin/sleep")
+        .arg("3600")
+        .spawn()
+        .unwrap();
+    let pids = [std::process::id(), child.id()];
+    assert!(!deck.wait.notices(&pids));
+    let wanted = pids.map(|pid| (crate::host::wait::Watched::Server, pid));
+    deck.wait.watch_processes(&wanted);
+    assert!(deck.wait.notices(&pids) && deck.wait.notices(&pids[1..]));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    until("the end is noticed", || {
+        deck.wait.wait(PATIENCE);
+        !deck.wait.notices(&pids)
+    });
+    assert!(deck.wait.notices(&pids[..1]));
+}
+
 #[test]
 fn events_of_no_interest_do_not_end_the_wait() {
     let mut deck = Deck::new(&["hooks", "watchdog"]);

@@ -23,6 +23,10 @@ impl FolderWatch {
 
     pub fn read(&mut self, _hints: &mut Hints) {}
 
+    pub fn notices(&self) -> bool {
+        false
+    }
+
     pub fn trouble(&self) -> Option<String> {
         Some("hooks are left to polling: no inotify on this system".to_owned())
     }
@@ -46,6 +50,10 @@ impl ProcessWatch {
     }
 
     pub fn ended(&mut self, _ended: &[bool], _hints: &mut Hints) {}
+
+    pub fn watches(&self, _pid: u32) -> bool {
+        false
+    }
 
     pub fn trouble(&self) -> Option<String> {
         Some("ends of processes are left to polling: no pidfds on this system".to_owned())

@@ -90,7 +90,7 @@ impl Wait {
     /// Whether hooks, flags and the ends of all these processes are noticed at
     /// once.
     pub fn notices(&self, pids: &[u32]) -> bool {
-        self.folders.trouble().is_none() && pids.iter().all(|pid| self.processes.watches(*pid))
+        self.folders.notices() && pids.iter().all(|pid| self.processes.watches(*pid))
     }
 
     /// Waits until something new has happened (a hint, or just a child that

@@ -365,6 +365,15 @@ pub fn now() -> u64 {
     since.as_secs()
 }
 
+/// A copy of the program there, made by another one: what is being written
+/// cannot be run, and a program that another test starts at the same moment
+/// would hold our open file for a while.
+pub fn copy_program(to: &Path) {
+    let mut copy = Command::new("cp");
+    copy.arg(env!("CARGO_BIN_EXE_agent-deck-watchdog")).arg(to);
+    assert!(copy.status().unwrap().success());
+}
+
 /// Writes a file aside and renames it into place.
 pub fn write(path: &Path, content: impl AsRef<[u8]>) {
     let name = path.file_name().unwrap().to_str().unwrap();
