@@ -24,7 +24,7 @@ NO_UNWIND := target/no-unwind/$(STATIC_TARGET)/libno_unwind.rlib
 STATIC_FLAGS ?= -C linker=rust-lld -C link-arg=--icf=all -C link-arg=-zpack-relative-relocs \
     -C force-unwind-tables=no -C link-arg=--no-eh-frame-hdr -C link-arg=-Tcontrib/no-unwind/tables.ld \
     --cfg no_unwind --extern no_unwind=$(NO_UNWIND) --cfg sha2_backend="soft" --cfg sha2_backend_soft="compact" \
-    -C llvm-args=--inline-max-stacksize=256
+    -C llvm-args=--inline-max-stacksize=256 -C llvm-args=-inlinehint-threshold=10 -C link-arg=-O2
 
 # The tests wait more than they compute: more of them at once than there are cores.
 export RUST_TEST_THREADS ?= 6

@@ -149,32 +149,48 @@ impl Settings {
     /// A sentence that names the variable, the value and what is allowed.
     pub fn read(environment: Environment) -> Result<Settings, String> {
         let home = home(environment)?;
-        let root = match set(environment, "AGENT_DECK_ROOT") {
-            Some(root) => Some(absolute("AGENT_DECK_ROOT", root)?),
-            None => None,
-        };
-        Ok(Settings {
+        let mut settings = Settings {
             xdg_data_home: set(environment, "XDG_DATA_HOME"),
-            tmux_tmpdir: set(environment, "TMUX_TMPDIR"),
-            root_is_set: root.is_some(),
-            root: root.unwrap_or_else(|| home.join(".agent-deck")),
-            bin: bin(environment, &home)?,
-            profiles: profiles(environment)?,
-            chat_id: chat_id(environment)?,
-            spacing: seconds(environment, &SPACING)?,
-            poller_dedup: seconds(environment, &POLLER_DEDUP)?,
-            threshold: seconds(environment, &THRESHOLD)?,
-            nudge_dedup: seconds(environment, &NUDGE_DEDUP)?,
             xdg_config_home: set(environment, "XDG_CONFIG_HOME"),
-            poll: seconds(environment, &POLL)?,
-            calm_poll: match set(environment, POLL.name) {
-                Some(_) => seconds(environment, &POLL)?,
-                None => CALM_POLL,
-            },
-            process_watch: process_watch(environment)?,
+            tmux_tmpdir: set(environment, "TMUX_TMPDIR"),
+            root: home.join(".agent-deck"),
+            root_is_set: false,
+            bin: Bin::Search(Vec::new()),
+            profiles: Wanted::All,
+            chat_id: String::new(),
+            spacing: Duration::ZERO,
+            poller_dedup: Duration::ZERO,
+            threshold: Duration::ZERO,
+            nudge_dedup: Duration::ZERO,
+            poll: Duration::ZERO,
+            calm_poll: CALM_POLL,
+            process_watch: true,
             given: given(environment),
             home,
-        })
+        };
+        settings.fill(environment)?;
+        Ok(settings)
+    }
+
+    /// Fills in what may be wrong.
+    fn fill(&mut self, environment: Environment) -> Result<(), String> {
+        if let Some(root) = set(environment, "AGENT_DECK_ROOT") {
+            self.root = absolute("AGENT_DECK_ROOT", root)?;
+            self.root_is_set = true;
+        }
+        self.bin = bin(environment, &self.home)?;
+        self.profiles = profiles(environment)?;
+        self.chat_id = chat_id(environment)?;
+        self.spacing = seconds(environment, &SPACING)?;
+        self.poller_dedup = seconds(environment, &POLLER_DEDUP)?;
+        self.threshold = seconds(environment, &THRESHOLD)?;
+        self.nudge_dedup = seconds(environment, &NUDGE_DEDUP)?;
+        self.poll = seconds(environment, &POLL)?;
+        if set(environment, POLL.name).is_some() {
+            self.calm_poll = self.poll;
+        }
+        self.process_watch = process_watch(environment)?;
+        Ok(())
     }
 
     /// What is accepted, but not wise.

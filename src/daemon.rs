@@ -181,16 +181,15 @@ fn greet(machine: &mut Machine) {
     } else {
         ""
     };
-    let calm = if settings.calm_poll > settings.poll && !machine.mode.once {
-        format!(" ({} while all is calm)", spoken(settings.calm_poll))
-    } else {
-        String::new()
-    };
+    let mut poll = spoken(settings.poll);
+    if settings.calm_poll > settings.poll && !machine.mode.once {
+        poll.push_str(" to ");
+        poll.push_str(&spoken(settings.calm_poll));
+    }
     let sentence = format!(
-        "{} starts as process {}{stays}: {deck}, {profiles}, poll {}{calm}, {} between restarts",
+        "{} starts as process {}{stays}: {deck}, {profiles}, poll {poll}, {} between restarts",
         crate::cli::VERSION,
         std::process::id(),
-        spoken(settings.poll),
         spoken(settings.spacing)
     );
     machine.note(Level::Info, "watchdog", &sentence);

@@ -25,7 +25,7 @@ const USUAL_DISTANCES: [u64; 5] = [5, 10, 20, 40, 60];
 /// in milliseconds: the new agent is there after 0.3 to 2 s (contract 5.2).
 const PASSES_MS: [u64; 5] = [300, 700, 1500, 3000, 6000];
 
-/// So many strangers are remembered: more than anybody runs beside a deck.
+/// More strangers than this are forgotten: nobody runs as many beside a deck.
 const STRANGERS_MAX: usize = 256;
 
 /// What a turn may know of the settings.
@@ -394,14 +394,14 @@ impl Watch {
     /// A hook record of a session came that no list knows. Whether it is the
     /// first one: sessions of other profiles write records as well.
     pub fn is_news(&mut self, id: &SessionId) -> bool {
-        let news = !self.strangers.contains(id);
-        if news {
-            let most = STRANGERS_MAX - 1;
-            let over = self.strangers.len().saturating_sub(most);
-            self.strangers.drain(..over);
-            self.strangers.push(id.clone());
+        if self.strangers.contains(id) {
+            return false;
         }
-        news
+        if self.strangers.len() >= STRANGERS_MAX {
+            self.strangers.clear();
+        }
+        self.strangers.push(id.clone());
+        true
     }
 
     /// When a look or a pass is due.

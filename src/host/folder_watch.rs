@@ -277,36 +277,30 @@ impl FolderWatch {
 
 /// Adds a folder to the wishes, or what is nearest above it while it is missing.
 fn wish(wishes: &mut Vec<Wish>, path: &Path, role: Role) {
-    let there = |path: &Path| fs::metadata(path).ok().filter(fs::Metadata::is_dir);
-    let found = path
-        .ancestors()
-        .find_map(|above| Some((above, there(above)?)));
-    let Some((above, metadata)) = found else {
+    let mut role = role;
+    for above in path.ancestors() {
+        let metadata = fs::metadata(above).ok().filter(fs::Metadata::is_dir);
+        let Some(metadata) = metadata else {
+            role = Role::Above(above.file_name().unwrap_or_default().to_owned());
+            continue;
+        };
+        let place = folder::place(&metadata);
+        match wishes.iter_mut().find(|wish| wish.place == place) {
+            Some(wish) => {
+                wish.mask |= role.mask();
+                wish.roles.push(role);
+            }
+            None => {
+                let (path, mask) = (above.to_owned(), role.mask());
+                wishes.push(Wish {
+                    path,
+                    place,
+                    mask,
+                    roles: vec![role],
+                });
+            }
+        }
         return;
-    };
-    let missing = path
-        .strip_prefix(above)
-        .ok()
-        .and_then(|rest| rest.components().next());
-    let role = match missing {
-        Some(name) => Role::Above(name.as_os_str().to_owned()),
-        None => role,
-    };
-    let place = folder::place(&metadata);
-    match wishes.iter_mut().find(|wish| wish.place == place) {
-        Some(wish) => {
-            wish.mask |= role.mask();
-            wish.roles.push(role);
-        }
-        None => {
-            let (path, mask) = (above.to_owned(), role.mask());
-            wishes.push(Wish {
-                path,
-                place,
-                mask,
-                roles: vec![role],
-            });
-        }
     }
 }
 

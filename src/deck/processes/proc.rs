@@ -27,22 +27,20 @@ const ARGS_MOST: usize = 1000;
 /// `PF_KTHREAD` in the flags of `stat` (proc(5), sched.h): a kernel thread.
 const KERNEL_THREAD: u64 = 0x0020_0000;
 
+/// A tick of `stat`: the kernel counts in hundredths of a second wherever Rust
+/// runs on Linux (`USER_HZ`, time(7)).
+const TICK_MS: u64 = 10;
+
 /// The present, to turn ticks since boot into times.
 struct Moment {
     now: Time,
     boot_ms: u64,
-    ticks_per_second: u64,
 }
 
 /// Looks at the machine's processes. `boot_ms` are the milliseconds since boot,
 /// asleep or not, at the moment `now`.
 pub fn look(scope: Scope, now: Time, boot_ms: u64) -> Sight {
-    let ticks_per_second = rustix::param::clock_ticks_per_second().max(1);
-    let moment = Moment {
-        now,
-        boot_ms,
-        ticks_per_second,
-    };
+    let moment = Moment { now, boot_ms };
     match table(Path::new("/proc"), scope, &moment, std::process::id()) {
         Ok(table) => Sight::Seen(table),
         Err(why) => Sight::Blind(why),
@@ -220,7 +218,7 @@ fn from_stat(pid: u32, bytes: &[u8], moment: &Moment) -> Option<Found> {
     let parent = fields.next()?.parse().ok()?;
     let flags: u64 = fields.nth(4)?.parse().ok()?;
     let ticks: u64 = fields.nth(12)?.parse().ok()?;
-    let born_ms = ticks.saturating_mul(1000) / moment.ticks_per_second;
+    let born_ms = ticks.saturating_mul(TICK_MS);
     let age = Duration::from_millis(moment.boot_ms.saturating_sub(born_ms));
     let process = Process {
         pid,
@@ -258,7 +256,6 @@ mod tests {
     const MOMENT: Moment = Moment {
         now: Time(1_000_000_000),
         boot_ms: 500_000,
-        ticks_per_second: 100,
     };
     /// A number that no process of the made-up folders has.
     const ME: u32 = 9999;
