@@ -26,11 +26,11 @@ pub fn act<W: World>(
         return;
     }
     // A pause or hold that was put down a moment ago counts.
-    watch.flags = world.flags();
+    let now = world.now();
+    watch.take_flags(world.flags(), now);
     if !is_critical(row, &watch.flags) {
         return watch.unplan(id);
     }
-    let now = world.now();
     if let Some(due) = last_outcome(watch, world, row, purpose, now) {
         return watch.plan_next(id, None, Some(due), now);
     }

@@ -280,7 +280,11 @@ fn wait_for_next(watch: &mut Watch, machine: &mut Machine, begin: Time) {
                 Hint::Hook(id) => at_once |= turn::hook(watch, machine, &id),
                 // The rows that died with it are hinted at one by one; the list
                 // that follows sees them together.
-                Hint::ServerEnded | Hint::Flags | Hint::Rescan => at_once = true,
+                Hint::ServerEnded | Hint::Flags => at_once = true,
+                Hint::Rescan => {
+                    watch.read_panes_again(now);
+                    at_once = true;
+                }
                 Hint::Hangup => {
                     machine.reopen_logs();
                     at_once = true;

@@ -79,8 +79,8 @@ pub fn ask<W: World>(
         return Some(world.now().plus(poll));
     }
     // A pause or hold that was put down a moment ago counts.
-    watch.flags = world.flags();
     let now = world.now();
+    watch.take_flags(world.flags(), now);
     let around = watch.surroundings();
     if watch.rules.dry_run {
         let sentence = match guard::nudge_verdict(&watch.state, &around, row, now) {

@@ -28,9 +28,9 @@ pub fn is_calm<W: World>(watch: &Watch, world: &mut W) -> bool {
     all && !watch.decks.is_empty()
 }
 
-/// Whether none of the critical sessions in this list can die unnoticed: it is
-/// the last one asked for, hooks and flags are watched, and so are the processes
-/// of all that are not at rest.
+/// Whether none of the critical sessions in this list can die unnoticed: hooks
+/// and flags are watched, and so is the process of each that is not at rest. A
+/// list that failed since then says nothing of that.
 pub fn is_noticed<W: World>(watch: &Watch, world: &mut W, deck: &Deck) -> bool {
     let rows = &deck.rows;
     let mut pids = Vec::new();

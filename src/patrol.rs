@@ -237,13 +237,6 @@ fn book_reading<W: World>(watch: &mut Watch, world: &mut W, row: &Session, due: 
     reading.due = now.plus(distance);
 }
 
-/// A pause or a hold came or went: whoever was held back may be asked.
-pub fn flags_changed(watch: &mut Watch, now: Time) {
-    for reading in watch.rounds.readings.values_mut() {
-        reading.due = reading.due.min(now);
-    }
-}
-
 /// A hook record came: something happened in that session, so its pane is read
 /// at once if it waits, but not more often than once a poll.
 pub fn hook(watch: &mut Watch, id: &SessionId, now: Time) {

@@ -38,11 +38,7 @@ pub fn turn<W: World>(watch: &mut Watch, world: &mut W) {
     if !watch.remembered {
         save(watch, world, true);
     }
-    let flags = world.flags();
-    if flags != watch.flags {
-        patrol::flags_changed(watch, now);
-    }
-    watch.flags = flags;
+    watch.take_flags(world.flags(), now);
     patrol::refill(watch);
     requests(watch, world);
     settle(watch, world);

@@ -391,6 +391,23 @@ impl Watch {
             .collect();
     }
 
+    /// Takes the user's flag files in. Where they have changed, whoever was held
+    /// back may be asked.
+    pub fn take_flags(&mut self, flags: Flags, now: Time) {
+        if flags != self.flags {
+            self.read_panes_again(now);
+        }
+        self.flags = flags;
+    }
+
+    /// Something may have happened on any screen: the panes of all who wait are
+    /// due.
+    pub fn read_panes_again(&mut self, now: Time) {
+        for reading in self.rounds.readings.values_mut() {
+            reading.due = reading.due.min(now);
+        }
+    }
+
     /// A hook record of a session came that no list knows. Whether it is the
     /// first one: sessions of other profiles write records as well.
     pub fn is_news(&mut self, id: &SessionId) -> bool {
