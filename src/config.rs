@@ -10,6 +10,10 @@ use std::time::Duration;
 use crate::host::users;
 use crate::model::Profile;
 
+mod ladder;
+
+pub use ladder::Ladder;
+
 /// What may be set.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
@@ -45,13 +49,15 @@ pub struct Settings {
     pub calm_poll: Duration,
     /// `PROCESS_WATCH`.
     pub process_watch: bool,
+    /// Those of the ladder.
+    pub ladder: Ladder,
     /// [`VARIABLES`] that are set, as `NAME=value`.
     pub given: Vec<String>,
 }
 
 /// Variables on which it depends what is watched, and how: what a run was given
 /// is written down, so that a command asked from another shell goes by the same.
-pub const VARIABLES: [&str; 12] = [
+pub const VARIABLES: [&str; 18] = [
     "AGENT_DECK_BIN",
     "AGENT_DECK_PROFILE",
     "TELEGRAM_ESCALATION_CHAT_ID",
@@ -59,6 +65,12 @@ pub const VARIABLES: [&str; 12] = [
     "POLLER_RESTART_DEDUP_S",
     "WAITING_PATROL_THRESHOLD_S",
     "WAITING_PATROL_NUDGE_DEDUP_S",
+    "WAITING_PATROL_MAX_NUDGES",
+    "PARENT_NOTICE_SCOPE",
+    "BATCH_NOTICE_MIN_CHILDREN",
+    "TRIAGE_CMD",
+    "TRIAGE_TIMEOUT_S",
+    "WAITING_PATROL_TERMINATE",
     "SAFETY_POLL_S",
     "PROCESS_WATCH",
     "TMUX_TMPDIR",
@@ -84,10 +96,12 @@ pub enum Wanted {
     All,
 }
 
-/// One whole-number setting: name, default and range in seconds.
-pub struct Seconds {
+/// One whole-number setting: name, default and range.
+pub struct Whole {
     /// Variable.
     pub name: &'static str,
+    /// What is counted, such as ` of seconds`; may be empty.
+    pub unit: &'static str,
     /// Default.
     pub default: u64,
     /// Smallest value.
@@ -96,38 +110,45 @@ pub struct Seconds {
     pub most: u64,
 }
 
+const SECONDS: &str = " of seconds";
+
 /// Seconds between any two restarts (the manual: 60).
-pub const SPACING: Seconds = Seconds {
+pub const SPACING: Whole = Whole {
     name: "MIN_GLOBAL_RESTART_INTERVAL_S",
+    unit: SECONDS,
     default: 60,
     least: 1,
     most: 86_400,
 };
 /// Seconds between two lists when nothing else wakes the watchdog (the manual: 5).
-pub const POLL: Seconds = Seconds {
+pub const POLL: Whole = Whole {
     name: "SAFETY_POLL_S",
+    unit: SECONDS,
     default: 5,
     least: 1,
     most: 300,
 };
 /// Seconds between two restarts of one session for its poller (the manual: 3600).
-pub const POLLER_DEDUP: Seconds = Seconds {
+pub const POLLER_DEDUP: Whole = Whole {
     name: "POLLER_RESTART_DEDUP_S",
+    unit: SECONDS,
     default: 3600,
     least: 1,
     most: 604_800,
 };
 /// Seconds that a child waits on an unchanged screen before it is asked (the
 /// manual: 600).
-pub const THRESHOLD: Seconds = Seconds {
+pub const THRESHOLD: Whole = Whole {
     name: "WAITING_PATROL_THRESHOLD_S",
+    unit: SECONDS,
     default: 600,
     least: 1,
     most: 86_400,
 };
 /// Seconds between two nudges of one child (the manual: 3600).
-pub const NUDGE_DEDUP: Seconds = Seconds {
+pub const NUDGE_DEDUP: Whole = Whole {
     name: "WAITING_PATROL_NUDGE_DEDUP_S",
+    unit: SECONDS,
     default: 3600,
     least: 1,
     most: 604_800,
@@ -165,6 +186,7 @@ impl Settings {
             poll: Duration::ZERO,
             calm_poll: CALM_POLL,
             process_watch: true,
+            ladder: Ladder::read(environment)?,
             given: given(environment),
             home,
         };
@@ -340,23 +362,28 @@ fn process_watch(environment: Environment) -> Result<bool, String> {
     }
 }
 
-fn seconds(environment: Environment, setting: &Seconds) -> Result<Duration, String> {
-    let Seconds {
+fn seconds(environment: Environment, setting: &Whole) -> Result<Duration, String> {
+    whole(environment, setting).map(Duration::from_secs)
+}
+
+fn whole(environment: Environment, setting: &Whole) -> Result<u64, String> {
+    let Whole {
         name,
+        unit,
         default,
         least,
         most,
     } = *setting;
     let Some(value) = set(environment, name) else {
-        return Ok(Duration::from_secs(default));
+        return Ok(default);
     };
     let text = value.to_string_lossy();
     let number = text
         .parse::<u64>()
         .ok()
         .filter(|n| (least..=most).contains(n));
-    number.map(Duration::from_secs).ok_or_else(|| {
-        format!("{name}={text:?} cannot be used: a whole number of seconds from {least} to {most}")
+    number.ok_or_else(|| {
+        format!("{name}={text:?} cannot be used: a whole number{unit} from {least} to {most}")
     })
 }
 

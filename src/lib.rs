@@ -16,8 +16,10 @@
 //! - [`pace`]: how far apart turns are; [`report`]: lines of the logs; [`remember`]: what a list changes
 //! - [`watch`]: what is held between turns; [`outcome`]: what a restart led to;
 //!   [`together`]: what befalls many at once
+//! - [`rungs`]: a child climbs, and it is written down
 //! - [`capabilities`]: is it dead? pure; [`telling`]: episodes and messages
 //! - [`world`]: what a turn needs from outside
+//! - [`ladder`]: what follows for a child that waits; pure
 //! - [`guard`]: every guardrail, the only maker of permits; [`state`]: what is
 //!   held between runs
 //! - [`deck`]: agent-deck's words and places; [`host`]: the hands
@@ -34,6 +36,7 @@ pub mod deck;
 pub mod guard;
 pub mod host;
 pub mod json;
+pub mod ladder;
 pub mod lasting;
 pub mod machine;
 pub mod model;
@@ -45,6 +48,7 @@ pub mod pollers;
 pub mod refusal;
 pub mod remember;
 pub mod report;
+pub mod rungs;
 pub mod saving;
 #[cfg(test)]
 mod scratch;

@@ -229,7 +229,10 @@ fn answered<W: World>(
     settle::close(watch, &row.profile);
     let now = world.now();
     let count = watch.state.child(row).nudges;
-    let asked = format!("{}{count} of {})", report::ASKED, guard::NUDGES);
+    let asked = match watch.rules.limits.max_nudges {
+        0 => format!("{}{count})", report::ASKED),
+        most => format!("{}{count} of {most})", report::ASKED),
+    };
     match delivery {
         Delivery::Delivered => note(world, row, &asked),
         Delivery::NoEvidence(why) | Delivery::Unknown(why) => {

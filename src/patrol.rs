@@ -330,7 +330,7 @@ fn seen<W: World>(
             if say(&mut watch.state.child(row).said, "unanswered") {
                 let text = format!(
                     "{name} was asked {} times to report and waits again for {}: please look",
-                    guard::NUDGES,
+                    watch.rules.limits.max_nudges,
                     spoken(waited)
                 );
                 tell(watch, Kind::Unanswered, row, &text, now);

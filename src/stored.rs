@@ -72,6 +72,51 @@ macro_rules! stored {
 }
 pub(crate) use stored;
 
+/// Declares names that are stored as words; the first one is the blank one.
+macro_rules! words {
+    ($($(#[$about:meta])* pub enum $name:ident {
+        $($(#[$doc:meta])* $variant:ident = $word:literal,)*
+    })*) => {$(
+        $(#[$about])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+        pub enum $name {
+            $($(#[$doc])* $variant,)*
+        }
+
+        impl $name {
+            /// All of them.
+            pub const ALL: &'static [$name] = &[$($name::$variant,)*];
+
+            /// The word in files and logs.
+            pub fn word(self) -> &'static str {
+                match self {
+                    $($name::$variant => $word,)*
+                }
+            }
+        }
+
+        impl $crate::stored::Stored for $name {
+            fn blank() -> $name {
+                $name::ALL[0]
+            }
+
+            fn needed(&self) -> bool {
+                false
+            }
+
+            fn store(&mut self) -> $crate::json::Value {
+                $crate::json::Json::json(&self.word())
+            }
+
+            fn restore(&mut self, value: &$crate::json::Value) -> $crate::stored::Restored {
+                let named = |name: &&$name| value.as_str() == Some(name.word());
+                $crate::stored::fill(self, $name::ALL.iter().find(named).copied())
+            }
+        }
+    )*};
+}
+pub(crate) use words;
+
 /// A record as JSON.
 pub(crate) fn store_fields(walk: &mut dyn FnMut(Each)) -> Value {
     let mut map = Map::new();

@@ -10,7 +10,7 @@ use crate::capabilities::look::FirstLook;
 use crate::capabilities::restart::turn_order;
 use crate::clock::Time;
 use crate::guard::{Limits, Surroundings};
-use crate::model::{ById, Flags, Profile, Session, SessionId, Sight};
+use crate::model::{ById, Flags, NoticeScope, Profile, Session, SessionId, Sight};
 use crate::state::{Life, State};
 use crate::telling;
 
@@ -35,6 +35,12 @@ pub struct Rules {
     pub limits: Limits,
     /// `WAITING_PATROL_THRESHOLD_S`.
     pub threshold: Duration,
+    /// `PARENT_NOTICE_SCOPE`.
+    pub scope: NoticeScope,
+    /// `BATCH_NOTICE_MIN_CHILDREN`; 0: batches are not announced.
+    pub batch_min: u32,
+    /// Whether `TRIAGE_CMD` is set.
+    pub triage: bool,
     /// `SAFETY_POLL_S`.
     pub poll: Duration,
     /// The longest distance between two turns, where it is known: a daemon's

@@ -217,6 +217,8 @@ fn only_an_agent_at_rest_is_ended() {
         agent_session: String::new(),
         auth_hold: false,
         link_disabled: false,
+        quiet: false,
+        spawn_failure: None,
     };
     let screen = Screen {
         raw: [0; 32],

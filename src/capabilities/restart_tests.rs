@@ -57,6 +57,8 @@ pub(super) fn dead() -> Case {
             agent_session: AGENT.to_owned(),
             auth_hold: false,
             link_disabled: false,
+            quiet: false,
+            spawn_failure: None,
         }),
         pane: Ok(Pane::Gone),
         listed: Ok(row.clone()),

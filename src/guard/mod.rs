@@ -5,21 +5,25 @@
 //! cannot be copied, and has been paid for when it exists: making it takes the
 //! slot from the budget and writes the intent into the state.
 //!
-//! The rules that all deeds share stand here; those of restarts and of nudges
-//! each in a file below. This room does not know whether a session is dead, deaf
+//! The rules that all deeds share stand here; those of restarts, nudges,
+//! notices and stops each in a file below. This room does not know whether a session is dead, deaf
 //! or waiting, nor how anything is done about it.
 
 use std::time::Duration;
 
 use crate::clock::{Time, spoken};
 use crate::model::{Flags, Profile, SessionId};
-use crate::state::{Backoff, State};
+use crate::state::{Backoff, Child, State};
 
+mod notice;
 mod nudge;
 mod restart;
+mod stop;
 
+pub use notice::{NOTICE_INTERVAL, NoticePermit, notice_begun, notice_permit, notice_verdict};
 pub use nudge::{NudgePermit, Slot, nudge_begun, nudge_permit, nudge_verdict, return_nudge};
 pub use restart::{Permit, Purpose, begun, crash_loop, give_back, permit, verdict};
+pub use stop::{StopPermit, stop_permit, stop_verdict};
 
 /// Restarts of one session in one window (the manual: 3 in 300 s).
 pub const BURST: usize = 3;
@@ -35,8 +39,6 @@ const CRASH_LOOP_MINUTES: [u64; 5] = [5, 10, 20, 40, 60];
 pub const USAGE_LIMIT: Duration = Duration::from_secs(5 * 3600);
 /// The longest distance between two restarts for a poller (DESIGN 3.3: a day).
 const POLLER_MOST: u64 = 86_400;
-/// Nudges in one episode (ladder 1.2: 3).
-pub const NUDGES: u32 = 3;
 /// After a time in which nobody looked nobody is nudged this long (DESIGN 3.4).
 const AFTER_GAP: Duration = Duration::from_secs(60);
 
@@ -77,6 +79,12 @@ pub enum Rule {
     Silenced,
     /// Nobody looked for a while.
     Gap,
+    /// Between two messages to one parent.
+    NoticeInterval,
+    /// The two opt-ins of the ladder's last rung.
+    OptIn,
+    /// Time between the last rungs of the ladder.
+    Step,
 }
 
 impl Rule {
@@ -100,6 +108,9 @@ impl Rule {
             Rule::Nudges => "nudges",
             Rule::Silenced => "silenced",
             Rule::Gap => "gap",
+            Rule::NoticeInterval => "notice-interval",
+            Rule::OptIn => "opt-in",
+            Rule::Step => "step",
         }
     }
 
@@ -117,7 +128,10 @@ impl Rule {
             | Rule::NudgeDedup
             | Rule::Nudges
             | Rule::Silenced
-            | Rule::Gap => false,
+            | Rule::Gap
+            | Rule::NoticeInterval
+            | Rule::OptIn
+            | Rule::Step => false,
             Rule::Busy
             | Rule::Burst
             | Rule::Spacing
@@ -185,6 +199,10 @@ pub struct Limits {
     pub poller_dedup: Duration,
     /// `WAITING_PATROL_NUDGE_DEDUP_S`.
     pub nudge_dedup: Duration,
+    /// `WAITING_PATROL_MAX_NUDGES`; 0: no limit.
+    pub max_nudges: u32,
+    /// `WAITING_PATROL_TERMINATE`.
+    pub terminate: bool,
 }
 
 impl Default for Limits {
@@ -194,6 +212,8 @@ impl Default for Limits {
             spacing: Duration::from_secs(60),
             poller_dedup: Duration::from_secs(3600),
             nudge_dedup: Duration::from_secs(3600),
+            max_nudges: 3,
+            terminate: false,
         }
     }
 }
@@ -263,6 +283,21 @@ fn busy(state: &State, profile: Option<&Profile>) -> Answer {
         numbers: match running {
             None => "no command runs".to_owned(),
             Some(intent) => format!("the {} still runs", intent.in_words()),
+        },
+        lifts: None,
+    }
+}
+
+/// Something went wrong with a message to a child in this episode.
+fn silenced(child: Option<&Child>) -> Answer {
+    let word = child.map_or("", |child| child.silent.as_str());
+    Answer {
+        rule: Rule::Silenced,
+        refuses: !word.is_empty(),
+        numbers: if word.is_empty() {
+            "nothing went wrong in this episode".to_owned()
+        } else {
+            word.to_owned()
         },
         lifts: None,
     }

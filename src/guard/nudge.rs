@@ -48,7 +48,7 @@ pub fn nudge_verdict(state: &State, around: &Surroundings, row: &Session, now: T
             busy(state, Some(&row.profile)),
             since(Rule::NudgeDedup, last, dedup, &what, now),
             backoff(Rule::Skipped, child.and_then(|c| c.retry), now),
-            nudges(child),
+            nudges(child, around.limits.max_nudges),
             silenced(child),
             since(
                 Rule::Gap,
@@ -88,6 +88,7 @@ pub fn nudge_permit(
     state.profile(&row.profile).running = Some(Intent {
         id: row.id.clone(),
         sends: true,
+        stops: false,
         since: now,
         process: None,
         reported: false,
@@ -112,26 +113,16 @@ pub fn return_nudge(state: &mut State, row: &Session, slot: Slot) {
     child.asked = slot.asked;
 }
 
-fn nudges(child: Option<&Child>) -> Answer {
+fn nudges(child: Option<&Child>, most: u32) -> Answer {
     let count = child.map_or(0, |child| child.nudges);
+    let numbers = match most {
+        0 => format!("{count} nudges in this episode, without a limit"),
+        most => format!("{count} of {most} nudges in this episode"),
+    };
     Answer {
         rule: Rule::Nudges,
-        refuses: count >= NUDGES,
-        numbers: format!("{count} of {NUDGES} nudges in this episode"),
-        lifts: None,
-    }
-}
-
-fn silenced(child: Option<&Child>) -> Answer {
-    let word = child.map_or("", |child| child.silent.as_str());
-    Answer {
-        rule: Rule::Silenced,
-        refuses: !word.is_empty(),
-        numbers: if word.is_empty() {
-            "nothing went wrong in this episode".to_owned()
-        } else {
-            word.to_owned()
-        },
+        refuses: most > 0 && count >= most,
+        numbers,
         lifts: None,
     }
 }

@@ -123,6 +123,7 @@ pub fn permit(
     let intent = Intent {
         id: id.clone(),
         sends: false,
+        stops: false,
         since: now,
         process: None,
         reported: false,

@@ -16,13 +16,15 @@ use super::folder;
 use super::logs::escape;
 
 /// Folders with one file per session.
-pub const FOLDERS: [&str; 3] = [AUTORESTART, HOLD, CLEAR];
+pub const FOLDERS: [&str; 4] = [AUTORESTART, AUTOSTOP, HOLD, CLEAR];
 
 /// Name of the file that holds everything back.
 pub const PAUSE: &str = "pause";
 
 /// Folder of the files that make a session critical.
 pub const AUTORESTART: &str = "autorestart";
+/// Folder of the files that let a session be stopped by the ladder's last rung.
+pub const AUTOSTOP: &str = "autostop";
 /// Folder of the files that hold a session.
 pub const HOLD: &str = "hold";
 /// Folder of the requests to forget failures.
@@ -51,6 +53,7 @@ pub fn read(folder: &Path, clock: &Clock) -> Flags {
     };
     let mut flags = Flags {
         autorestart: ids(&folder.join(AUTORESTART)).unwrap_or_default(),
+        autostop: ids(&folder.join(AUTOSTOP)).unwrap_or_default(),
         clear: ids(&folder.join(CLEAR)).unwrap_or_default(),
         hold: Vec::new(),
         trouble: None,

@@ -15,8 +15,8 @@ pub use ids::{Profile, SessionId};
 pub use process::{AgentSays, Process, ProcessMark, Scope, Sight};
 pub use screen::{Screen, Silence};
 pub use session::{
-    Delivery, Digest, HookRecord, NoAnswer, Pane, Restarted, Session, Shown, Status, Substate,
-    Traces,
+    Completion, Delivery, Digest, HookRecord, NoAnswer, Pane, Restarted, Session, Shown,
+    SpawnFailure, Status, Substate, Traces,
 };
 pub use telegram::{Declared, Poller, Pollers, Telegram};
-pub use user::{Flags, Level, Pause};
+pub use user::{Flags, Level, NoticeScope, Pause};

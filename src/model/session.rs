@@ -207,6 +207,31 @@ pub struct Shown {
     pub auth_hold: bool,
     /// agent-deck may not give it a Telegram channel by itself.
     pub link_disabled: bool,
+    /// Nobody wants to hear of its changes (`no_transition_notify`).
+    pub quiet: bool,
+    /// Why its last start failed, if that is recorded (contract 3.1).
+    pub spawn_failure: Option<SpawnFailure>,
+}
+
+/// The record of a start that failed; it may lie beside a healthy session.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SpawnFailure {
+    /// agent-deck's word, such as `spawn_died_fast`.
+    pub reason: String,
+    /// When it was written, wall time.
+    pub at: Time,
+}
+
+/// What a child last said of its work (contract 5.5b). It may be about an older
+/// task.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Completion {
+    /// Which child.
+    pub id: SessionId,
+    /// It said that the work is done; else that it failed.
+    pub ok: bool,
+    /// When.
+    pub at: Time,
 }
 
 /// The answer of `session output --pane --json` (contract 4.1).

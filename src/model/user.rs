@@ -12,6 +12,8 @@ use crate::stored::{Restored, Stored, fill};
 pub struct Flags {
     /// `autorestart/<id>`.
     pub autorestart: Vec<SessionId>,
+    /// `autostop/<id>`: the second opt-in of the ladder's last rung.
+    pub autostop: Vec<SessionId>,
     /// `hold/<id>`, with the time it names.
     pub hold: Vec<(SessionId, Option<Time>)>,
     /// `pause`, with the time it names; outer `None`: no such file.
@@ -20,6 +22,17 @@ pub struct Flags {
     pub clear: Vec<SessionId>,
     /// Why some flags cannot be read; it counts as a pause then.
     pub trouble: Option<String>,
+}
+
+/// Whom notices may be typed to: `PARENT_NOTICE_SCOPE` (ladder 1.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NoticeScope {
+    /// Nobody.
+    Off,
+    /// Conductor-like parents.
+    Conductor,
+    /// Every parent.
+    Any,
 }
 
 /// The `pause` file.

@@ -6,7 +6,39 @@
 use super::Backoff;
 use crate::clock::Time;
 use crate::model::{Profile, Session, SessionId};
-use crate::stored::stored;
+use crate::stored::{stored, words};
+
+words! {
+    /// Where a child stands on the ladder (ladder 1.4).
+    pub enum Rung {
+        /// No episode: it works, rests, or is exempt.
+        Clear = "clear",
+        /// It waits, and its timer runs.
+        Watching = "watching",
+        /// It waits for a decision that is visible.
+        Gated = "gated",
+        /// It waits, is due, and its composer is not free.
+        CannotAsk = "cannot-ask",
+        /// It waits, held by a limit or a login problem.
+        Held = "held",
+        /// It was asked.
+        Nudged = "nudged",
+        /// Triage is asked, or has given it more time.
+        Triage = "triage",
+        /// Asking is over, and somebody was told.
+        HandedOver = "handed-over",
+        /// We asked for its stop.
+        Stopping = "stopping",
+        /// It stopped since we asked for it.
+        StoppedByUs = "stopped-by-us",
+        /// It reads dead, and that is not confirmed.
+        Dying = "dying",
+        /// It is dead.
+        Dead = "dead",
+        /// It is done, stopped, archived or removed.
+        Settled = "settled",
+    }
+}
 
 stored! {
     /// What is known of one child: the timer of its pane, and the episode
@@ -33,6 +65,38 @@ stored! {
         pub opened: Option<Time>,
         /// Neither waiting nor in error since, in an open episode.
         pub recovering_since: Option<Time>,
+        /// Id of its parent.
+        pub parent: String,
+        /// Where it stands on the ladder.
+        pub rung: Rung,
+        /// Where it comes back to when what is in the way is gone.
+        pub under: Rung,
+        /// It was last seen to begin to run.
+        pub ran: Option<Time>,
+        /// agent-deck printed that it runs, at the last list.
+        pub runs: bool,
+        /// When it last said that its work is over; it may be about an older task.
+        pub over: Option<Time>,
+        /// It said then that the work is done; else that it failed.
+        pub over_ok: bool,
+        /// When its handing over, or what else was told of it, became final.
+        pub told: Option<Time>,
+        /// The screen with a decision that was told last.
+        pub gate: String,
+        /// When that was.
+        pub gate_told: Option<Time>,
+        /// A limit or login problem holds it since.
+        pub held_since: Option<Time>,
+        /// Times that triage has given it more time, in this episode.
+        pub extends: u32,
+        /// Triage has had it asked once more, in this episode.
+        pub retried: bool,
+        /// Triage was last asked.
+        pub triaged: Option<Time>,
+        /// Its answer is not known yet.
+        pub triage_open: bool,
+        /// It reads dead since.
+        pub dying_since: Option<Time>,
         /// Nudges in this episode.
         pub nudges: u32,
         /// Nothing more is typed in this episode; the word says why.
@@ -69,6 +133,22 @@ impl Child {
             asks: false,
             opened: None,
             recovering_since: None,
+            parent: row.parent.clone(),
+            rung: Rung::Clear,
+            under: Rung::Clear,
+            ran: None,
+            runs: false,
+            over: None,
+            over_ok: false,
+            told: None,
+            gate: String::new(),
+            gate_told: None,
+            held_since: None,
+            extends: 0,
+            retried: false,
+            triaged: None,
+            triage_open: false,
+            dying_since: None,
             nudges: 0,
             silent: String::new(),
             last_nudge: spent,

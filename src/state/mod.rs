@@ -13,11 +13,13 @@ use crate::stored::stored;
 mod child;
 pub mod file;
 mod owner;
+mod parent;
 mod session;
 mod told;
 
-pub use child::Child;
+pub use child::{Child, Rung};
 pub use owner::Owner;
+pub use parent::{Ending, Member, NoticeKind, Parent, ParentNotice};
 pub use session::{Agent, Attempt, Before, LastError, Memory, Outcome, Refused};
 pub use told::{Episode, Notice, Parcel};
 
@@ -33,6 +35,10 @@ stored! {
         pub pollers_unseen: Option<Time>,
         /// Children that wait, or have been asked, in the order of their ids.
         pub children: Vec<Child>,
+        /// Parents of children, in the order in which they became known.
+        pub parents: Vec<Parent>,
+        /// When this memory began: what was dead before is no news.
+        pub began: Option<Time>,
         /// Watched profiles.
         pub profiles: Vec<ProfileMemory>,
         /// The last restart of any session.
@@ -90,8 +96,10 @@ stored! {
     pub struct Intent {
         /// The session.
         pub id: SessionId,
-        /// It sends a message; else it restarts.
+        /// It sends a message; else it restarts or stops.
         pub sends: bool,
+        /// It stops the session.
+        pub stops: bool,
         /// When it began.
         pub since: Time,
         /// Its process; `None` between the decision and the start.
@@ -120,10 +128,10 @@ impl ProfileMemory {
 impl Intent {
     /// What it does, such as `restart of <id>`.
     pub fn in_words(&self) -> String {
-        let what = if self.sends {
-            "message to"
-        } else {
-            "restart of"
+        let what = match (self.sends, self.stops) {
+            (true, _) => "message to",
+            (false, true) => "stop of",
+            (false, false) => "restart of",
         };
         format!("{what} {}", self.id)
     }
@@ -190,6 +198,32 @@ impl State {
     pub fn known_child(&self, id: &SessionId) -> Option<&Child> {
         let at = self.child_place(id).ok()?;
         self.children.get(at)
+    }
+
+    /// The child's memory, if there is one, to be changed.
+    pub fn known_child_mut(&mut self, id: &SessionId) -> Option<&mut Child> {
+        let at = self.child_place(id).ok()?;
+        self.children.get_mut(at)
+    }
+
+    /// The parent's memory, made when there is none yet.
+    pub fn parent(&mut self, profile: &Profile, id: &SessionId, title: &str) -> &mut Parent {
+        let known = self.parents.iter().position(|parent| parent.id == *id);
+        let at = known.unwrap_or_else(|| {
+            self.parents.push(Parent::new(profile, id, title));
+            self.parents.len() - 1
+        });
+        &mut self.parents[at]
+    }
+
+    /// The parent's memory, if there is one.
+    pub fn known_parent(&self, id: &SessionId) -> Option<&Parent> {
+        self.parents.iter().find(|parent| parent.id == *id)
+    }
+
+    /// The same, to be changed.
+    pub fn known_parent_mut(&mut self, id: &SessionId) -> Option<&mut Parent> {
+        self.parents.iter_mut().find(|parent| parent.id == *id)
     }
 
     /// A file may have them in any order.

@@ -201,8 +201,12 @@ impl Play {
                 spacing: ms(sim.checks.spacing),
                 poller_dedup: ms(sim.checks.poller_dedup),
                 nudge_dedup: ms(sim.checks.nudge_dedup),
+                ..Limits::default()
             },
             threshold: ms(sim.checks.threshold),
+            scope: agent_deck_watchdog::model::NoticeScope::Conductor,
+            batch_min: 2,
+            triage: false,
             poll: ms(self.poll),
             pace: (self.mode == Mode::Daemon).then(|| ms(self.calm_poll.max(self.poll))),
             dry_run: sim.dry_run,

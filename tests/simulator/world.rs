@@ -208,6 +208,8 @@ impl World for Sim {
             agent_session: row.agent_session.clone(),
             auth_hold: row.auth_hold,
             link_disabled: false,
+            quiet: false,
+            spawn_failure: None,
         };
         self.checks.shown(id, asked);
         Ok(shown)
@@ -341,6 +343,7 @@ impl World for Sim {
         let line = |at: u64| Time((self.clocks.now().0 + at).saturating_sub(truth));
         Flags {
             autorestart: self.files.autorestart.clone(),
+            autostop: Vec::new(),
             hold: self
                 .files
                 .hold

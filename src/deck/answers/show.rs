@@ -3,7 +3,9 @@
 //! This file does not know why it was asked.
 
 use super::{Object, Raw, excerpt, forbidding, text};
-use crate::model::{NoAnswer, SessionId, Shown, Status, Substate};
+use crate::clock::Time;
+use crate::json::Value;
+use crate::model::{NoAnswer, SessionId, Shown, SpawnFailure, Status, Substate};
 
 /// Reads the answer about `asked`.
 ///
@@ -43,7 +45,18 @@ fn shown(id: SessionId, object: &Object) -> Shown {
         agent_session: text(object, "claude_session_id"),
         auth_hold: forbidding(object, "auth_hold"),
         link_disabled: forbidding(object, "plugin_channel_link_disabled"),
+        quiet: forbidding(object, "no_transition_notify"),
+        spawn_failure: spawn_failure(object),
     }
+}
+
+fn spawn_failure(object: &Object) -> Option<SpawnFailure> {
+    let record = object.get("spawn_failure")?.as_object()?;
+    let seconds = record.get("ts").and_then(Value::as_u64)?;
+    Some(SpawnFailure {
+        reason: excerpt(&text(record, "reason")),
+        at: Time(seconds.saturating_mul(1000)),
+    })
 }
 
 #[cfg(test)]
