@@ -11,6 +11,7 @@
 //! - [`pollers`], [`patrol`]: the second and the third capability in a turn
 //! - [`nudge`]: asking a child; [`act`]: restarting a session; [`settle`]: what
 //!   becomes of commands that were left behind
+//! - [`batches`]: children of one parent that are over together
 //! - [`refusal`]: who is left alone, and why; [`lasting`]: what is told because it
 //!   lasts; [`saving`]: the memory is written
 //! - [`pace`]: how far apart turns are; [`report`]: lines of the logs; [`remember`]: what a list changes
@@ -26,6 +27,7 @@
 //! - [`model`], [`clock`], [`stored`], [`json`]: nouns, stamps, records, objects
 
 pub mod act;
+pub mod batches;
 pub mod capabilities;
 pub mod cli;
 pub mod clock;

@@ -7,6 +7,11 @@
 
 use crate::state::{Child, Rung};
 
+pub mod batch;
+mod fresh;
+
+pub use fresh::is_fresh;
+
 /// What happens to a child.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
