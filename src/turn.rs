@@ -25,7 +25,7 @@ use crate::state::Episode;
 use crate::telling::{self, Kind};
 use crate::watch::{Deck, Watch};
 use crate::world::World;
-use crate::{pace, patrol, pollers, refusal, report};
+use crate::{deaths, pace, patrol, pollers, refusal, report};
 
 /// A list older than this may not know of an archive or a stop (contract 5.6).
 const FRESH: Duration = Duration::from_secs(1);
@@ -59,7 +59,7 @@ pub fn between<W: World>(watch: &mut Watch, world: &mut W) {
     }
     settle(watch, world);
     serve(watch, world);
-    if !pollers::step(watch, world) {
+    if !pollers::step(watch, world) && !deaths::step(watch, world) {
         patrol::step(watch, world);
     }
     // What acts waits for the disk itself; a reading need not.
@@ -69,7 +69,8 @@ pub fn between<W: World>(watch: &mut Watch, world: &mut W) {
 /// When a piece of the other capabilities is due.
 pub fn next_piece(watch: &Watch) -> Option<Time> {
     let pollers = pollers::next_due(watch);
-    pollers.into_iter().chain(patrol::next_due(watch)).min()
+    let due = [pollers, deaths::next_due(watch), patrol::next_due(watch)];
+    due.into_iter().flatten().min()
 }
 
 /// A hook record came: a new agent may be there, or an old one may be gone.
@@ -186,7 +187,7 @@ fn observe<W: World>(watch: &mut Watch, world: &mut W) {
             remember::answers_again(&mut watch.state, &profile, now);
             let news = remember::unwatched(&mut watch.state, &profile, now);
             write_news(watch, world, news);
-            patrol::book(watch, &Deck::new(&profile, Vec::new(), now));
+            patrol::book(watch, world, &Deck::new(&profile, Vec::new(), now));
         }
     }
     let begin = world.now();
@@ -233,7 +234,7 @@ fn observe_one<W: World>(watch: &mut Watch, world: &mut W, profile: &Profile, be
     if deck.rows.iter().any(|row| row.status.is_alive()) && !watch.life_seen() {
         watch.state.life = Some(watch.rules.eyes.clone());
     }
-    patrol::book(watch, &deck);
+    patrol::book(watch, world, &deck);
     plan(watch, deck);
     world.detail(profile.as_str(), &report::tick(watch, profile));
     if watch.rules.dry_run {
