@@ -259,7 +259,7 @@ fn hear(state: &mut State, deck: &Deck, parent: &SessionId, said: &Completion, n
 pub fn tell<W: World>(watch: &mut Watch, world: &mut W, news: Vec<News>) {
     for one in news {
         let batch = format!("batch {}", one.batch);
-        match one.change {
+        match &one.change {
             Change::Nothing => {}
             Change::Closed => {
                 world.detail(&one.subject, &format!("{batch} is closed without a word"));
@@ -272,16 +272,13 @@ pub fn tell<W: World>(watch: &mut Watch, world: &mut W, news: Vec<News>) {
                 world.note(Level::Info, &one.subject, &sentence);
             }
             Change::Announce(text) => {
-                world.note(
-                    Level::Info,
-                    &one.subject,
-                    &format!("{batch} is over: {text}"),
-                );
-                announce(watch, world, &one.parent, &text);
+                let sentence = format!("{batch} is over: {text}");
+                world.note(Level::Info, &one.subject, &sentence);
+                announce(watch, world, &one.parent, text);
             }
         }
     }
 }
 
-/// The parent is to hear it.
-fn announce<W: World>(_watch: &mut Watch, _world: &mut W, _parent: &SessionId, _text: &str) {}
+/// A parent is to hear it.
+fn announce<W: World>(_: &mut Watch, _: &mut W, _: &SessionId, _: &str) {}

@@ -8,10 +8,11 @@
 //!   [`machine`]: the real world
 //! - [`cli`], [`config`]: arguments and environment
 //! - [`turn`]: one turn on one page
-//! - [`pollers`], [`patrol`]: the second and the third capability in a turn
-//! - [`nudge`]: asking a child; [`act`]: restarting a session; [`settle`]: what
-//!   becomes of commands that were left behind
-//! - [`batches`]: children of one parent that are over together
+//! - [`pollers`], [`patrol`], [`deaths`]: the second and the third capability in a
+//!   turn, and children that died
+//! - [`nudge`]: asking a child; [`batches`]: children of one parent that are over
+//!   together; [`act`]: restarting a session; [`settle`]: what becomes of commands
+//!   that were left behind
 //! - [`refusal`]: who is left alone, and why; [`lasting`]: what is told because it
 //!   lasts; [`saving`]: the memory is written
 //! - [`pace`]: how far apart turns are; [`report`]: lines of the logs; [`remember`]: what a list changes
@@ -34,6 +35,7 @@ pub mod clock;
 pub mod commands;
 pub mod config;
 pub mod daemon;
+pub mod deaths;
 pub mod deck;
 pub mod guard;
 pub mod host;

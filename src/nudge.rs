@@ -12,13 +12,14 @@ use crate::capabilities::patrol;
 use crate::clock::Time;
 use crate::deck::processes::{bare_shell, pane_process};
 use crate::guard::{self, Slot};
+use crate::ladder::{Deed, Event, Shows};
 use crate::model::{AgentSays, Delivery, Level, Pane, Process, Scope, Session, Sight, Status};
 use crate::saving::save;
 use crate::state::{Backoff, say};
 use crate::telling::{self, Kind};
 use crate::watch::Watch;
 use crate::world::{Ran, World};
-use crate::{report, settle};
+use crate::{report, rungs, settle};
 
 /// The message begins at most this long after the look that permits it (DESIGN 3.4).
 pub const LOOK_AGE: Duration = Duration::from_millis(250);
@@ -36,6 +37,7 @@ pub fn cannot_ask<W: World>(watch: &mut Watch, world: &mut W, row: &Session, why
             &format!("would be told: it waits and cannot be asked: {why}"),
         );
     }
+    rungs::happens(watch, world, &row.id, Event::Screen(Shows::NoComposer));
     if say(&mut watch.state.child(row).said, "cannot ask") {
         let text = format!(
             "{} ({}) waits and cannot be asked to report, since nothing may be typed into it: {why}",
@@ -114,7 +116,10 @@ pub fn ask<W: World>(
             save(watch, world, false);
             match world.finish_send() {
                 Ran::Ended(delivery) => answered(watch, world, row, &delivery, slot),
-                Ran::StillRunning => settle::still_running(watch, world, &row.profile),
+                Ran::StillRunning => {
+                    rungs::happens(watch, world, &row.id, Event::Deed(Deed::Asked));
+                    settle::still_running(watch, world, &row.profile);
+                }
             }
         }
     }
@@ -233,6 +238,9 @@ fn answered<W: World>(
         0 => format!("{}{count})", report::ASKED),
         most => format!("{}{count} of {most})", report::ASKED),
     };
+    if delivery.may_have_arrived() {
+        rungs::happens(watch, world, &row.id, Event::Deed(Deed::Asked));
+    }
     match delivery {
         Delivery::Delivered => note(world, row, &asked),
         Delivery::NoEvidence(why) | Delivery::Unknown(why) => {
@@ -272,6 +280,7 @@ fn answered<W: World>(
 fn misfire<W: World>(watch: &mut Watch, world: &mut W, row: &Session, why: &str) {
     let now = world.now();
     why.clone_into(&mut watch.state.child(row).silent);
+    rungs::happens(watch, world, &row.id, Event::Deed(Deed::Misfired));
     let text = format!(
         "{} ({}) was asked to report, and {why}. Nothing more is typed into it: please look",
         row.title, row.id

@@ -25,7 +25,7 @@ use crate::state::Episode;
 use crate::telling::{self, Kind};
 use crate::watch::{Deck, Watch};
 use crate::world::World;
-use crate::{batches, pace, patrol, pollers, refusal, report};
+use crate::{batches, deaths, pace, patrol, pollers, refusal, report};
 
 /// A list older than this may not know of an archive or a stop (contract 5.6).
 const FRESH: Duration = Duration::from_secs(1);
@@ -60,7 +60,7 @@ pub fn between<W: World>(watch: &mut Watch, world: &mut W) {
     }
     settle(watch, world);
     serve(watch, world);
-    if !pollers::step(watch, world) {
+    if !pollers::step(watch, world) && !deaths::step(watch, world) {
         patrol::step(watch, world);
     }
     // What acts waits for the disk itself; a reading need not.
@@ -70,7 +70,8 @@ pub fn between<W: World>(watch: &mut Watch, world: &mut W) {
 /// When a piece of the other capabilities is due.
 pub fn next_piece(watch: &Watch) -> Option<Time> {
     let pollers = pollers::next_due(watch);
-    pollers.into_iter().chain(patrol::next_due(watch)).min()
+    let due = [pollers, deaths::next_due(watch), patrol::next_due(watch)];
+    due.into_iter().flatten().min()
 }
 
 /// A hook record came: a new agent may be there, or an old one may be gone.
@@ -188,7 +189,7 @@ fn observe<W: World>(watch: &mut Watch, world: &mut W) {
             let news = remember::unwatched(&mut watch.state, &profile, now);
             write_news(watch, world, news);
             let nobody = Deck::new(&profile, Vec::new(), now);
-            patrol::book(watch, &nobody);
+            patrol::book(watch, world, &nobody);
             let over = batches::book(watch, world, &nobody);
             batches::tell(watch, world, over);
         }
@@ -237,7 +238,7 @@ fn observe_one<W: World>(watch: &mut Watch, world: &mut W, profile: &Profile, be
     if deck.rows.iter().any(|row| row.status.is_alive()) && !watch.life_seen() {
         watch.state.life = Some(watch.rules.eyes.clone());
     }
-    patrol::book(watch, &deck);
+    patrol::book(watch, world, &deck);
     let over = batches::book(watch, world, &deck);
     plan(watch, deck);
     batches::tell(watch, world, over);

@@ -314,6 +314,20 @@ pub enum Delivery {
     NotStarted(String),
 }
 
+impl Delivery {
+    /// Whether something was typed, or may have been.
+    pub fn may_have_arrived(&self) -> bool {
+        match self {
+            Delivery::Delivered
+            | Delivery::Answered
+            | Delivery::LeftBehind(_)
+            | Delivery::NoEvidence(_)
+            | Delivery::Unknown(_) => true,
+            Delivery::Refused(_) | Delivery::NotStarted(_) => false,
+        }
+    }
+}
+
 /// What a hook record says (contract 7.3).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HookRecord {
