@@ -9,7 +9,8 @@
 //! - [`cli`], [`config`]: arguments and environment
 //! - [`turn`]: one turn on one page
 //! - [`pollers`], [`patrol`]: the second and the third capability in a turn
-//! - [`nudge`]: asking a child; [`act`]: restarting a session; [`settle`]: what
+//! - [`nudge`]: asking a child; [`parents`]: telling a parent; [`typing`]: the
+//!   looks that permit both; [`act`]: restarting a session; [`settle`]: what
 //!   becomes of commands that were left behind
 //! - [`refusal`]: who is left alone, and why; [`lasting`]: what is told because it
 //!   lasts; [`saving`]: the memory is written
@@ -43,6 +44,7 @@ pub mod model;
 pub mod nudge;
 pub mod outcome;
 pub mod pace;
+pub mod parents;
 pub mod patrol;
 pub mod pollers;
 pub mod refusal;
@@ -58,5 +60,6 @@ pub mod stored;
 pub mod telling;
 pub mod together;
 pub mod turn;
+pub mod typing;
 pub mod watch;
 pub mod world;

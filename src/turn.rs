@@ -25,7 +25,7 @@ use crate::state::Episode;
 use crate::telling::{self, Kind};
 use crate::watch::{Deck, Watch};
 use crate::world::World;
-use crate::{pace, patrol, pollers, refusal, report};
+use crate::{pace, parents, patrol, pollers, refusal, report};
 
 /// A list older than this may not know of an archive or a stop (contract 5.6).
 const FRESH: Duration = Duration::from_secs(1);
@@ -59,7 +59,7 @@ pub fn between<W: World>(watch: &mut Watch, world: &mut W) {
     }
     settle(watch, world);
     serve(watch, world);
-    if !pollers::step(watch, world) {
+    if !pollers::step(watch, world) && !parents::step(watch, world) {
         patrol::step(watch, world);
     }
     // What acts waits for the disk itself; a reading need not.
@@ -68,8 +68,12 @@ pub fn between<W: World>(watch: &mut Watch, world: &mut W) {
 
 /// When a piece of the other capabilities is due.
 pub fn next_piece(watch: &Watch) -> Option<Time> {
-    let pollers = pollers::next_due(watch);
-    pollers.into_iter().chain(patrol::next_due(watch)).min()
+    let pieces = [
+        pollers::next_due(watch),
+        parents::next_due(watch),
+        patrol::next_due(watch),
+    ];
+    pieces.into_iter().flatten().min()
 }
 
 /// A hook record came: a new agent may be there, or an old one may be gone.
@@ -77,6 +81,9 @@ pub fn next_piece(watch: &Watch) -> Option<Time> {
 pub fn hook<W: World>(watch: &mut Watch, world: &mut W, id: &SessionId) -> bool {
     let now = world.now();
     patrol::hook(watch, id, now);
+    if parents::hook(watch, world, id, now) {
+        return true;
+    }
     let Some(row) = watch.row(id) else {
         return watch.is_news(id);
     };
@@ -234,6 +241,7 @@ fn observe_one<W: World>(watch: &mut Watch, world: &mut W, profile: &Profile, be
         watch.state.life = Some(watch.rules.eyes.clone());
     }
     patrol::book(watch, &deck);
+    parents::book(watch, &deck);
     plan(watch, deck);
     world.detail(profile.as_str(), &report::tick(watch, profile));
     if watch.rules.dry_run {

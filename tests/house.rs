@@ -19,6 +19,7 @@ const PURE: &[&str] = &[
     "deck/trouble",
     "guard",
     "json",
+    "ladder",
     "lasting",
     "model",
     "outcome",

@@ -7,6 +7,8 @@
 
 use crate::state::{Child, Rung};
 
+pub mod notices;
+
 /// What happens to a child.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {

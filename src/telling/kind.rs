@@ -70,6 +70,8 @@ pub enum Kind {
     Unreachable,
     /// A message did something else than to ask.
     Misfire,
+    /// A parent could not be told.
+    Notice,
 }
 
 impl Kind {
@@ -100,6 +102,7 @@ impl Kind {
             Kind::Unanswered => "unanswered",
             Kind::Unreachable => "unreachable",
             Kind::Misfire => "nudge-went-wrong",
+            Kind::Notice => "notice",
         }
     }
 
