@@ -8,7 +8,8 @@
 //!   [`machine`]: the real world
 //! - [`cli`], [`config`]: arguments and environment
 //! - [`turn`]: one turn on one page
-//! - [`pollers`], [`patrol`]: the second and the third capability in a turn
+//! - [`pollers`], [`patrol`], [`deaths`]: the second and the third capability in a
+//!   turn, and children that died
 //! - [`nudge`]: asking a child; [`parents`]: telling a parent; [`typing`]: the
 //!   looks that permit both; [`act`]: restarting a session; [`settle`]: what
 //!   becomes of commands that were left behind
@@ -33,6 +34,7 @@ pub mod clock;
 pub mod commands;
 pub mod config;
 pub mod daemon;
+pub mod deaths;
 pub mod deck;
 pub mod guard;
 pub mod host;

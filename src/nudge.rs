@@ -6,6 +6,7 @@
 use crate::capabilities::patrol;
 use crate::clock::Time;
 use crate::guard::{self, Slot};
+use crate::ladder::{Deed, Event, Shows};
 use crate::model::{Delivery, Level, Session, Status};
 use crate::saving::save;
 use crate::state::{Backoff, say};
@@ -13,7 +14,7 @@ use crate::telling::{self, Kind};
 use crate::typing::{Doubt, second_look, still_free};
 use crate::watch::Watch;
 use crate::world::{Ran, World};
-use crate::{report, settle};
+use crate::{report, rungs, settle};
 
 /// What agent-deck refused before it typed is tried again after this many
 /// seconds (ladder T6: 5 min).
@@ -29,6 +30,7 @@ pub fn cannot_ask<W: World>(watch: &mut Watch, world: &mut W, row: &Session, why
             &format!("would be told: it waits and cannot be asked: {why}"),
         );
     }
+    rungs::happens(watch, world, &row.id, Event::Screen(Shows::NoComposer));
     if say(&mut watch.state.child(row).said, "cannot ask") {
         let text = format!(
             "{} ({}) waits and cannot be asked to report, since nothing may be typed into it: {why}",
@@ -107,7 +109,10 @@ pub fn ask<W: World>(
             save(watch, world, false);
             match world.finish_send() {
                 Ran::Ended(delivery) => answered(watch, world, row, &delivery, slot),
-                Ran::StillRunning => settle::still_running(watch, world, &row.profile),
+                Ran::StillRunning => {
+                    rungs::happens(watch, world, &row.id, Event::Deed(Deed::Asked));
+                    settle::still_running(watch, world, &row.profile);
+                }
             }
         }
     }
@@ -148,6 +153,9 @@ fn answered<W: World>(
         0 => format!("{}{count})", report::ASKED),
         most => format!("{}{count} of {most})", report::ASKED),
     };
+    if delivery.may_have_arrived() {
+        rungs::happens(watch, world, &row.id, Event::Deed(Deed::Asked));
+    }
     match delivery {
         Delivery::Delivered => note(world, row, &asked),
         Delivery::NoEvidence(why) | Delivery::Unknown(why) => {
@@ -187,6 +195,7 @@ fn answered<W: World>(
 fn misfire<W: World>(watch: &mut Watch, world: &mut W, row: &Session, why: &str) {
     let now = world.now();
     why.clone_into(&mut watch.state.child(row).silent);
+    rungs::happens(watch, world, &row.id, Event::Deed(Deed::Misfired));
     let text = format!(
         "{} ({}) was asked to report, and {why}. Nothing more is typed into it: please look",
         row.title, row.id

@@ -9,6 +9,7 @@ use crate::capabilities::patrol;
 use crate::clock::{Time, millis, spoken};
 use crate::deck::trouble::{Trouble, classify};
 use crate::guard::{COOL_DOWN, CRASH_LOOP, crash_loop, give_back};
+use crate::ladder::{self, Event, Listed};
 use crate::model::{Level, Restarted, Session, SessionId, Status, Substate};
 use crate::state::{Attempt, Backoff, LastError, Outcome, State};
 use crate::telling::{Kind, cut, forget, keep, raise, resolve};
@@ -317,6 +318,10 @@ pub fn clear(state: &mut State, id: &SessionId) -> bool {
         known = true;
         patrol::close(child);
         child.asked.clear();
+        ladder::happens(child, Event::Listed(Listed::Recovered));
+        if child.waits {
+            ladder::happens(child, Event::Listed(Listed::Waits));
+        }
     }
     for kind in [Kind::Down, Kind::Unanswered, Kind::Misfire] {
         forget(state, kind, id.as_str());

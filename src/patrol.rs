@@ -7,16 +7,18 @@
 
 use std::time::Duration;
 
-use crate::capabilities::patrol::{self, Need, Read};
+use crate::capabilities::patrol::{self, Need, Read, Terms};
 use crate::capabilities::restart::is_critical;
 use crate::clock::{Time, spoken};
 use crate::deck::processes::bare_shell;
-use crate::guard;
+use crate::guard::{self, Verdict};
+use crate::ladder::{Death, Deed, Event, Listed, Shows};
 use crate::model::{Level, Pane, Profile, Screen, Session, SessionId, Sight, Status};
 use crate::nudge;
 use crate::pace;
-use crate::remember::{FORGET, GONE};
-use crate::state::{Child, Memory, say};
+use crate::remember::GONE;
+use crate::rungs;
+use crate::state::{Child, Memory, Rung, say};
 use crate::telling::{self, Kind};
 use crate::watch::{Deck, Reading, Watch};
 use crate::world::World;
@@ -34,7 +36,7 @@ const GAP: Duration = Duration::from_secs(180);
 const SIGHT_AGE: Duration = Duration::from_secs(30);
 
 /// Kinds of episodes that are over when a child no longer waits.
-const WHILE_WAITING: [Kind; 2] = [Kind::Decision, Kind::CannotAsk];
+const WHILE_WAITING: [Kind; 3] = [Kind::Decision, Kind::CannotAsk, Kind::Held];
 
 /// A turn begins: panes may be read, messages sent.
 pub fn refill(watch: &mut Watch) {
@@ -84,40 +86,86 @@ fn usual(watch: &mut Watch, profile: &Profile, length: Duration) -> Duration {
 }
 
 /// Books a good list: who waits, who does not any more, who is gone.
-pub fn book(watch: &mut Watch, deck: &Deck) {
+pub fn book<W: World>(watch: &mut Watch, world: &mut W, deck: &Deck) {
     let now = deck.listed;
-    let dedup = watch.rules.limits.nudge_dedup;
-    let mut children = std::mem::take(&mut watch.state.children);
-    children.retain_mut(|child| {
-        if child.profile != deck.profile {
-            return true;
-        }
-        match deck.row(&child.id) {
-            Some(row) if is_read(watch, row, child.asks, now) => {
-                patrol::waits(child, row);
-                true
-            }
-            Some(row) => {
-                let over = patrol::left(child, row, now) || !patrol::is_child(row);
-                stops_waiting(watch, child, over, now);
-                !patrol::is_over(child, dedup, now)
-            }
-            None => {
-                let since = *child.missed_since.get_or_insert(now);
-                if now.since(since) >= GONE {
-                    patrol::evict(child);
-                    stops_waiting(watch, child, true, now);
-                }
-                let asked = child.last_nudge.is_some_and(|at| now.since(at) < dedup);
-                now.since(since) < FORGET || asked
-            }
-        }
-    });
-    watch.state.children = children;
     for row in &deck.rows {
-        if is_read(watch, row, false, now) {
-            patrol::waits(watch.state.child(row), row);
+        let known = watch.state.known_child(&row.id);
+        let asks = known.is_some_and(|child| child.asks);
+        if known.is_some() || patrol::is_child(row) || is_read(watch, row, asks, now) {
+            book_row(watch, world, row, now);
         }
+    }
+    let unlisted = |child: &&Child| child.profile == deck.profile && deck.row(&child.id).is_none();
+    let missing: Vec<SessionId> = watch
+        .state
+        .children
+        .iter()
+        .filter(unlisted)
+        .map(|child| child.id.clone())
+        .collect();
+    for id in missing {
+        book_missing(watch, world, &id, now);
+    }
+    let dedup = watch.rules.limits.nudge_dedup;
+    watch.state.children.retain(|child| {
+        let row = deck.row(&child.id);
+        child.profile != deck.profile
+            || match row {
+                Some(row) => patrol::is_child(row) || !patrol::is_over(child, dedup, now),
+                None => !patrol::is_forgotten(child, dedup, now),
+            }
+    });
+}
+
+/// Books one row that is a child, or was one, or shows a dialog at its start.
+fn book_row<W: World>(watch: &mut Watch, world: &mut W, row: &Session, now: Time) {
+    let began = *watch.state.began.get_or_insert(now);
+    let new = watch.state.known_child(&row.id).is_none();
+    let child = watch.state.child(row);
+    let asks = child.asks;
+    if !patrol::is_child(row) && is_read(watch, row, asks, now) {
+        // No child: nothing but its dialog concerns us.
+        return patrol::waits(watch.state.child(row), row);
+    }
+    let child = watch.state.child(row);
+    let waited = child.waits || child.opened.is_some();
+    let listed = patrol::listed(child, row, now);
+    let step = rungs::happens(watch, world, &row.id, Event::Listed(listed));
+    if listed == Listed::Waits {
+        let child = watch.state.child(row);
+        if child.nudges > 0 && child.rung == Rung::Watching {
+            // The answer got lost with a run, or the memory is older than rungs.
+            rungs::happens(watch, world, &row.id, Event::Deed(Deed::Asked));
+        }
+        return;
+    }
+    let over = match listed {
+        Listed::Waits | Listed::Left | Listed::Error => false,
+        Listed::Recovered | Listed::Stopped | Listed::Completed | Listed::Gone | Listed::Exempt => {
+            true
+        }
+    };
+    if waited {
+        stops_waiting(watch, &row.id, over, now);
+    }
+    if step.is_some_and(|step| step.to == Rung::Dying) && new && row.created <= Some(began) {
+        // It was so before anybody looked.
+        rungs::happens(watch, world, &row.id, Event::Death(Death::Old));
+    }
+}
+
+/// Books a child that a good list lacks.
+fn book_missing<W: World>(watch: &mut Watch, world: &mut W, id: &SessionId, now: Time) {
+    let Some(child) = watch.state.known_child_mut(id) else {
+        return;
+    };
+    let since = *child.missed_since.get_or_insert(now);
+    if now.since(since) < GONE {
+        return;
+    }
+    patrol::gone(child);
+    if rungs::happens(watch, world, id, Event::Listed(Listed::Gone)).is_some() {
+        stops_waiting(watch, id, true, now);
     }
 }
 
@@ -136,21 +184,22 @@ fn is_read(watch: &Watch, row: &Session, asks: bool, now: Time) -> bool {
 }
 
 /// What was told of it because it waited is over; `all`: so is its episode.
-fn stops_waiting(watch: &mut Watch, child: &Child, all: bool, now: Time) {
-    watch.rounds.readings.retain(|id, _| *id != child.id);
-    let subject = child.id.as_str();
-    let text = format!("{} ({subject}) does not wait any more", child.title);
+fn stops_waiting(watch: &mut Watch, id: &SessionId, all: bool, now: Time) {
+    watch.rounds.readings.retain(|known, _| known != id);
+    let title = watch.state.known_child(id).map_or("", |child| &child.title);
+    let name = format!("{title} ({id})");
+    let mut resolve = |kind, text: &str| {
+        let text = format!("{name} {text}");
+        telling::resolve(&mut watch.state, kind, id.as_str(), &text, now);
+    };
     for kind in WHILE_WAITING {
-        telling::resolve(&mut watch.state, kind, subject, &text, now);
+        resolve(kind, "does not wait any more");
     }
     // It may be open beside one of those: not the same line twice.
-    let text = format!("{} ({subject}) need not be reached any more", child.title);
-    telling::resolve(&mut watch.state, Kind::Unreachable, subject, &text, now);
+    resolve(Kind::Unreachable, "need not be reached any more");
     if all {
-        let text = format!("{} ({subject}) is at work again, or gone", child.title);
-        telling::resolve(&mut watch.state, Kind::Unanswered, subject, &text, now);
-        let text = format!("{} ({subject}) may be asked again", child.title);
-        telling::resolve(&mut watch.state, Kind::Misfire, subject, &text, now);
+        resolve(Kind::Unanswered, "is at work again, or gone");
+        resolve(Kind::Misfire, "may be asked again");
     }
 }
 
@@ -281,11 +330,11 @@ fn seen<W: World>(
     let digest = patrol::digest(screen);
     let traces = world.traces(&row.profile, &row.id);
     let now = world.now();
-    let name = format!("{} ({})", row.title, row.id);
     let child = watch.state.child(row);
     let read = patrol::read(child, &digest, traces.hook.map(|hook| hook.at), now);
     child.asks = screen.decision;
     nudge::echo(watch, world, row, &digest);
+    let name = format!("{} ({})", row.title, row.id);
     let text = format!("{name} can be reached again");
     telling::resolve(
         &mut watch.state,
@@ -299,15 +348,60 @@ fn seen<W: World>(
         for kind in [Kind::Decision, Kind::CannotAsk] {
             telling::resolve(&mut watch.state, kind, row.id.as_str(), &text, now);
         }
+        rungs::happens(watch, world, &row.id, Event::Screen(Shows::Change));
     }
-    let verdict = guard::nudge_verdict(&watch.state, &watch.surroundings(), row, now);
+    shown(watch, world, row, screen, now);
+    let around = watch.surroundings();
+    let verdict = guard::nudge_verdict(&watch.state, &around, row, now);
+    let terms = Terms {
+        threshold: watch.rules.threshold,
+        step: watch.rules.limits.nudge_dedup,
+        triage: watch.rules.triage,
+        may_stop: watch.rules.limits.terminate && watch.flags.autostop.contains(&row.id),
+        nudge: &verdict,
+    };
+    let need = patrol::need(watch.state.child(row), row, screen, &terms, now);
+    serve(watch, world, row, &digest, need, &verdict)
+}
+
+/// What a screen shows moves the child: a decision or a limit freezes it, and
+/// without one its timer begins anew.
+fn shown<W: World>(watch: &mut Watch, world: &mut W, row: &Session, screen: &Screen, now: Time) {
+    let shows = patrol::shows(row, screen);
+    let child = watch.state.child(row);
+    let held = child.held_since.unwrap_or(now);
+    child.held_since = (shows == Shows::Limit).then_some(held);
+    let free = patrol::silence(row, screen).is_none();
+    let step = rungs::happens(watch, world, &row.id, Event::Screen(shows));
+    if free {
+        rungs::happens(watch, world, &row.id, Event::Screen(Shows::Composer));
+    }
+    if step.is_some() && shows == Shows::Plain {
+        watch.state.child(row).since = Some(now);
+        let text = format!("nothing holds {} ({}) any more", row.title, row.id);
+        telling::resolve(&mut watch.state, Kind::Held, row.id.as_str(), &text, now);
+    }
     let threshold = watch.rules.threshold;
     let child = watch.state.child(row);
-    let need = patrol::need(child, row, screen, threshold, &verdict, now);
-    if !matches!(need, Need::Nothing(_)) {
-        child.opened.get_or_insert(now);
-    }
     let waited = child.since.map_or(Duration::ZERO, |since| now.since(since));
+    if waited > threshold && child.opened.is_none() && patrol::is_child(row) {
+        child.opened = Some(now);
+        rungs::happens(watch, world, &row.id, Event::Screen(Shows::Threshold));
+        let sentence = format!("waits on an unchanged screen for {}", spoken(waited));
+        note(world, row, &sentence);
+    }
+}
+
+/// Does what a child needs. Returns when something may be due.
+fn serve<W: World>(
+    watch: &mut Watch,
+    world: &mut W,
+    row: &Session,
+    digest: &str,
+    need: Need,
+    verdict: &Verdict,
+) -> Option<Time> {
+    let now = world.now();
     match need {
         Need::Nothing(until) => until,
         Need::HeldBack => {
@@ -315,38 +409,81 @@ fn seen<W: World>(
             None
         }
         Need::Decision(what) => {
-            let text = format!(
-                "{name} waits for a decision about {what}, in a dialog on its screen: please look; \
-                 nothing is typed into it"
-            );
-            tell(watch, Kind::Decision, row, &text, now);
+            decision(watch, world, row, what, now);
+            None
+        }
+        Need::Limit(why) => {
+            limit(watch, world, row, why, now);
             None
         }
         Need::CannotAsk(why) => {
             nudge::cannot_ask(watch, world, row, why);
             None
         }
-        Need::Unanswered => {
-            if say(&mut watch.state.child(row).said, "unanswered") {
-                let text = format!(
-                    "{name} was asked {} times to report and waits again for {}: please look",
-                    watch.rules.limits.max_nudges,
-                    spoken(waited)
-                );
-                tell(watch, Kind::Unanswered, row, &text, now);
-            }
+        Need::Ask => nudge::ask(watch, world, row, digest),
+        Need::Triage | Need::Stop => None,
+        Need::HandOver => {
+            hand_over(watch, world, row, false);
             None
         }
-        Need::Ask => nudge::ask(watch, world, row, &digest),
     }
+}
+
+/// T17: somebody has to decide. Each decision is told once.
+fn decision<W: World>(watch: &mut Watch, world: &mut W, row: &Session, what: &str, now: Time) {
+    let child = watch.state.child(row);
+    child.gate.clone_from(&child.digest);
+    child.gate_told = Some(now);
+    rungs::happens(watch, world, &row.id, Event::Deed(Deed::Told));
+    let text = format!(
+        "{} ({}) waits for a decision about {what}, in a dialog on its screen: please look; \
+         nothing is typed into it",
+        row.title, row.id
+    );
+    tell(watch, Kind::Decision, row, &text, now);
+}
+
+/// T19: it cannot go on by itself. Told once an episode.
+fn limit<W: World>(watch: &mut Watch, world: &mut W, row: &Session, why: &str, now: Time) {
+    say(&mut watch.state.child(row).said, patrol::HELD);
+    rungs::happens(watch, world, &row.id, Event::Deed(Deed::Told));
+    let text = format!("{} ({}) waits and is held by {why}", row.title, row.id);
+    tell(watch, Kind::Held, row, &text, now);
+}
+
+/// T11, T14, T15: asking is over. `advised`: triage says that it should be
+/// stopped.
+pub fn hand_over<W: World>(watch: &mut Watch, world: &mut W, row: &Session, advised: bool) {
+    let now = world.now();
+    let deed = if advised { Deed::Advised } else { Deed::Spent };
+    if rungs::happens(watch, world, &row.id, Event::Deed(deed)).is_none() {
+        return;
+    }
+    let child = watch.state.child(row);
+    let waited = child.since.map_or(Duration::ZERO, |since| now.since(since));
+    let (nudges, waited) = (child.nudges, spoken(waited));
+    let advice = if advised {
+        "; triage advises to stop it"
+    } else {
+        ""
+    };
+    let text = format!(
+        "{} ({}) was asked {nudges} times to report and waits again for {waited}{advice}: please look",
+        row.title, row.id
+    );
+    tell(watch, Kind::Unanswered, row, &text, now);
+    rungs::happens(watch, world, &row.id, Event::Deed(Deed::Told));
 }
 
 /// The guard holds a nudge back for no known time: written down once.
 fn held_back<W: World>(watch: &mut Watch, world: &mut W, row: &Session, why: &str) {
     if say(&mut watch.state.child(row).said, "held back") {
-        let sentence = format!("not asked to report: {why}");
-        world.note(Level::Info, &format!("{} {}", row.title, row.id), &sentence);
+        note(world, row, &format!("not asked to report: {why}"));
     }
+}
+
+fn note<W: World>(world: &mut W, row: &Session, sentence: &str) {
+    world.note(Level::Info, &format!("{} {}", row.title, row.id), sentence);
 }
 
 fn tell(watch: &mut Watch, kind: Kind, row: &Session, text: &str, now: Time) {

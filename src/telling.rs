@@ -62,6 +62,11 @@ pub fn keep(state: &mut State, kind: Kind, subject: &str, level: Level, text: &s
     });
 }
 
+/// Something happened that is told once, and has no end that is worth telling.
+pub fn mention(state: &mut State, key: &str, level: Level, text: &str, now: Time) {
+    queue(state, key, level, cut(text, NOTICE_CHARS), now);
+}
+
 /// The trouble is over: tells so, and closes the episode.
 pub fn resolve(state: &mut State, kind: Kind, subject: &str, text: &str, now: Time) {
     let key = kind.key(subject);
@@ -353,7 +358,14 @@ fn queue(state: &mut State, key: &str, level: Level, text: String, now: Time) {
 }
 
 /// A line for `escalations.log`.
-fn write<W: World>(world: &mut W, keys: &str, level: Level, text: &str, outcome: &str, why: &str) {
+pub fn write<W: World>(
+    world: &mut W,
+    keys: &str,
+    level: Level,
+    text: &str,
+    outcome: &str,
+    why: &str,
+) {
     let mut line = Map::new();
     put(&mut line, "episode", &keys);
     put(&mut line, "severity", &level.word());

@@ -25,7 +25,7 @@ use crate::state::Episode;
 use crate::telling::{self, Kind};
 use crate::watch::{Deck, Watch};
 use crate::world::World;
-use crate::{pace, parents, patrol, pollers, refusal, report};
+use crate::{deaths, pace, parents, patrol, pollers, refusal, report};
 
 /// A list older than this may not know of an archive or a stop (contract 5.6).
 const FRESH: Duration = Duration::from_secs(1);
@@ -59,7 +59,8 @@ pub fn between<W: World>(watch: &mut Watch, world: &mut W) {
     }
     settle(watch, world);
     serve(watch, world);
-    if !pollers::step(watch, world) && !parents::step(watch, world) {
+    let served = pollers::step(watch, world) || deaths::step(watch, world);
+    if !served && !parents::step(watch, world) {
         patrol::step(watch, world);
     }
     // What acts waits for the disk itself; a reading need not.
@@ -70,6 +71,7 @@ pub fn between<W: World>(watch: &mut Watch, world: &mut W) {
 pub fn next_piece(watch: &Watch) -> Option<Time> {
     let pieces = [
         pollers::next_due(watch),
+        deaths::next_due(watch),
         parents::next_due(watch),
         patrol::next_due(watch),
     ];
@@ -193,7 +195,7 @@ fn observe<W: World>(watch: &mut Watch, world: &mut W) {
             remember::answers_again(&mut watch.state, &profile, now);
             let news = remember::unwatched(&mut watch.state, &profile, now);
             write_news(watch, world, news);
-            patrol::book(watch, &Deck::new(&profile, Vec::new(), now));
+            patrol::book(watch, world, &Deck::new(&profile, Vec::new(), now));
         }
     }
     let begin = world.now();
@@ -240,7 +242,7 @@ fn observe_one<W: World>(watch: &mut Watch, world: &mut W, profile: &Profile, be
     if deck.rows.iter().any(|row| row.status.is_alive()) && !watch.life_seen() {
         watch.state.life = Some(watch.rules.eyes.clone());
     }
-    patrol::book(watch, &deck);
+    patrol::book(watch, world, &deck);
     parents::book(watch, &deck);
     plan(watch, deck);
     world.detail(profile.as_str(), &report::tick(watch, profile));

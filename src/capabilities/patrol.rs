@@ -12,11 +12,18 @@ use super::restart::others;
 use crate::clock::Time;
 use crate::deck::processes::is_shell;
 use crate::guard::{Rule, Verdict};
+use crate::ladder::{Listed, Shows};
 use crate::model::{Process, Screen, Session, Silence, Status, Substate};
-use crate::state::Child;
+use crate::state::{Child, Rung};
 
 /// So long neither waiting nor in error, and the episode is over (ladder 1.2).
 const RECOVERY: Duration = Duration::from_secs(300);
+/// Times that triage may give a child more time in an episode (ladder 1.2).
+pub const MAX_EXTENDS: u32 = 3;
+/// The word for a hold that was told.
+pub const HELD: &str = "held";
+/// Who is not listed any more is forgotten after this (ladder 1.9).
+const FORGET: Duration = Duration::from_secs(86_400);
 /// Between two readings of a pane from which nothing is due yet, at most. A pane
 /// that changes meanwhile starts its timer with the reading that shows it, so at
 /// most this late, and never early.
@@ -60,16 +67,8 @@ pub fn is_claude(row: &Session) -> bool {
 
 /// Why nothing may be typed into a child; `None`: its composer is free.
 pub fn silence(row: &Session, screen: &Screen) -> Option<&'static str> {
-    match row.substate {
-        Some(Substate::UsageLimit) => return Some("a usage limit"),
-        Some(Substate::Auth401) => return Some("a login problem"),
-        Some(
-            Substate::Running
-            | Substate::ModelUnavailable
-            | Substate::IdleAtEmptyPrompt
-            | Substate::Unfamiliar,
-        )
-        | None => {}
+    if let Some(why) = limit(row) {
+        return Some(why);
     }
     let silence = if is_claude(row) {
         screen.claude
@@ -99,29 +98,84 @@ pub fn digest(screen: &Screen) -> String {
     text
 }
 
-/// A good list says that it waits.
-pub fn waits(child: &mut Child, row: &Session) {
+/// Books what a good list says of a child, and names it (ladder 1.5).
+pub fn listed(child: &mut Child, row: &Session, now: Time) -> Listed {
     child.title.clone_from(&row.title);
     child.profile.clone_from(&row.profile);
-    child.waits = true;
-    child.recovering_since = None;
+    child.parent.clone_from(&row.parent);
     child.missed_since = None;
+    let runs = row.status == Status::Running;
+    if runs && !child.runs {
+        child.ran = Some(now);
+    }
+    child.runs = runs;
+    child.lived |= lives(row);
+    let listed = says(child, row);
+    match listed {
+        Listed::Waits => {
+            child.waits = true;
+            child.recovering_since = None;
+        }
+        Listed::Error => {
+            evict(child);
+            child.recovering_since = None;
+            child.dying_since.get_or_insert(now);
+        }
+        Listed::Left => {
+            evict(child);
+            let since = *child.recovering_since.get_or_insert(now);
+            if now.since(since) >= RECOVERY {
+                close(child);
+                return Listed::Recovered;
+            }
+        }
+        Listed::Stopped | Listed::Completed | Listed::Exempt | Listed::Gone | Listed::Recovered => {
+            evict(child);
+            close(child);
+        }
+    }
+    if listed != Listed::Error {
+        child.dying_since = None;
+    }
+    listed
 }
 
-/// A good list says that it does not wait. True when its episode is over.
-pub fn left(child: &mut Child, row: &Session, now: Time) -> bool {
-    child.missed_since = None;
+/// What a row says; the first that fits counts (ladder 1.5).
+fn says(child: &Child, row: &Session) -> Listed {
+    if !is_child(row) {
+        return Listed::Exempt;
+    }
+    match &row.status {
+        Status::Stopped => Listed::Stopped,
+        _ if is_settled(child, row) => Listed::Completed,
+        Status::Error => Listed::Error,
+        Status::Waiting => Listed::Waits,
+        Status::Running
+        | Status::Idle
+        | Status::Queued
+        | Status::Starting
+        | Status::Unfamiliar(_) => Listed::Left,
+    }
+}
+
+/// Whether it has said that its work is over since it last began to run; an
+/// older word is about another task.
+pub fn is_settled(child: &Child, row: &Session) -> bool {
+    let begun = child.ran.or(row.created);
+    child.over.is_some_and(|over| Some(over) >= begun)
+}
+
+/// Whether it certainly has run. A row that was just added prints `idle`
+/// without ever having done so.
+fn lives(row: &Session) -> bool {
+    row.status.is_alive() && (row.status != Status::Idle || row.substate.is_some())
+}
+
+/// Nobody lists it any more.
+pub fn gone(child: &mut Child) {
     evict(child);
-    let rests = row.archived || row.status == Status::Stopped;
-    if rests {
-        return close(child);
-    }
-    if row.status == Status::Error {
-        child.recovering_since = None;
-        return false;
-    }
-    let since = *child.recovering_since.get_or_insert(now);
-    now.since(since) >= RECOVERY && close(child)
+    close(child);
+    child.dying_since = None;
 }
 
 /// Ends the timer.
@@ -134,14 +188,37 @@ pub fn evict(child: &mut Child) {
     child.unread_since = None;
 }
 
-/// Ends the episode; true when there was one.
-pub fn close(child: &mut Child) -> bool {
+/// Ends the episode. What limits messages, and what was told last of a decision,
+/// outlives it.
+pub fn close(child: &mut Child) {
     child.recovering_since = None;
     child.nudges = 0;
     child.silent.clear();
     child.retry = None;
     child.said.clear();
-    child.opened.take().is_some()
+    child.opened = None;
+    child.told = None;
+    child.held_since = None;
+    child.gate.clear();
+    child.extends = 0;
+    child.retried = false;
+}
+
+/// A session that is no child waits, and its screen is read.
+pub fn waits(child: &mut Child, row: &Session) {
+    child.title.clone_from(&row.title);
+    child.profile.clone_from(&row.profile);
+    child.missed_since = None;
+    child.waits = true;
+}
+
+/// Whether a child that is not listed any more is forgotten (ladder 1.9: a day).
+pub fn is_forgotten(child: &Child, dedup: Duration, now: Time) -> bool {
+    let missed = child
+        .missed_since
+        .map_or(Duration::ZERO, |at| now.since(at));
+    let asked = child.last_nudge.is_some_and(|at| now.since(at) < dedup);
+    missed >= FORGET && !asked
 }
 
 /// Whether nothing of it is worth remembering any more.
@@ -196,6 +273,32 @@ pub fn gap(child: &mut Child, length: Duration, now: Time) {
     child.recovering_since = child.recovering_since.map(|at| at.plus(length).min(now));
 }
 
+/// What a screen shows of a child that waits (ladder 1.5, line 8).
+pub fn shows(row: &Session, screen: &Screen) -> Shows {
+    if is_child(row) && limit(row).is_some() {
+        Shows::Limit
+    } else if screen.decision {
+        Shows::Decision
+    } else {
+        Shows::Plain
+    }
+}
+
+/// What holds a session, as agent-deck read it off its screen.
+pub fn limit(row: &Session) -> Option<&'static str> {
+    row.substate.and_then(limit_of)
+}
+
+/// What a substate says of what holds a session.
+pub fn limit_of(substate: Substate) -> Option<&'static str> {
+    match substate {
+        Substate::UsageLimit => Some("a usage limit"),
+        Substate::Auth401 => Some("a login problem"),
+        Substate::ModelUnavailable => Some("a model that is not available"),
+        Substate::Running | Substate::IdleAtEmptyPrompt | Substate::Unfamiliar => None,
+    }
+}
+
 /// What a child needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Need {
@@ -205,38 +308,97 @@ pub enum Need {
     HeldBack,
     /// Somebody has to hear that it waits for a decision, and about what.
     Decision(&'static str),
+    /// Somebody has to hear what holds it.
+    Limit(&'static str),
     /// Somebody has to hear that it cannot be asked, and why.
     CannotAsk(&'static str),
-    /// Somebody has to hear that asking did not help.
-    Unanswered,
     /// It is to be asked.
     Ask,
+    /// Triage is to be asked about it.
+    Triage,
+    /// Somebody has to hear that asking did not help.
+    HandOver,
+    /// It is to be stopped, as its owner has opted in.
+    Stop,
 }
 
-/// What a child needs whose pane was just read. A new pane is due after the
-/// threshold; after a nudge the guard says when it may be asked again.
-pub fn need(
-    child: &Child,
-    row: &Session,
-    screen: &Screen,
-    threshold: Duration,
-    verdict: &Verdict,
-    now: Time,
-) -> Need {
+/// What a judgement goes by, beside child, row and screen.
+#[derive(Clone, Copy, Debug)]
+pub struct Terms<'a> {
+    /// `WAITING_PATROL_THRESHOLD_S`.
+    pub threshold: Duration,
+    /// The dwell between two rungs: `WAITING_PATROL_NUDGE_DEDUP_S` (ladder 1.2).
+    pub step: Duration,
+    /// Whether there is a triage program.
+    pub triage: bool,
+    /// Whether both opt-ins of the last rung are given.
+    pub may_stop: bool,
+    /// What the guard says of a nudge.
+    pub nudge: &'a Verdict,
+}
+
+impl Terms<'_> {
+    fn refuses(&self, rules: &[Rule]) -> bool {
+        self.nudge.refusals().any(|no| rules.contains(&no.rule))
+    }
+
+    /// When what refuses for a time has lifted.
+    fn lifted(&self) -> Need {
+        let timed = self.nudge.refusals().filter_map(|no| no.lifts).max();
+        timed.map_or(Need::HeldBack, |lifts| Need::Nothing(Some(lifts)))
+    }
+}
+
+/// What a child needs whose pane was just read, and whose rung says so already.
+/// A new pane is due after the threshold; after a nudge the guard says when it
+/// may be asked again.
+pub fn need(child: &Child, row: &Session, screen: &Screen, terms: &Terms, now: Time) -> Need {
     let Some(since) = child.since else {
         return Need::Nothing(None);
     };
-    if !is_child(row) && !screen.decision {
-        return Need::Nothing(None);
-    }
     // Longer than the threshold, not as long (the manual).
-    if now.since(since) <= threshold {
-        let over = since.plus(threshold).plus(Duration::from_millis(1));
-        return Need::Nothing(Some(over));
+    if now.since(since) <= terms.threshold {
+        let over = since.plus(terms.threshold).plus(Duration::from_millis(1));
+        let follows = is_child(row) || screen.decision;
+        return Need::Nothing(Some(over).filter(|_| follows));
     }
-    if screen.decision {
-        return Need::Decision(screen.asks);
+    match child.rung {
+        Rung::Gated => gate(child, screen, terms, now),
+        Rung::Held => held(child, row, terms, now),
+        Rung::Watching | Rung::Nudged | Rung::CannotAsk => ask(child, row, screen, terms, now),
+        Rung::Triage => triage(child, row, screen, terms, now),
+        Rung::HandedOver => stop(child, terms, now),
+        Rung::Clear
+        | Rung::Stopping
+        | Rung::StoppedByUs
+        | Rung::Dying
+        | Rung::Dead
+        | Rung::Settled => Need::Nothing(None),
     }
+}
+
+/// T17: each decision once, and no two within the dwell.
+fn gate(child: &Child, screen: &Screen, terms: &Terms, now: Time) -> Need {
+    let again = child.gate_told.map(|told| told.plus(terms.step));
+    match again.filter(|again| *again > now) {
+        _ if child.gate == child.digest => Need::Nothing(None),
+        Some(again) => Need::Nothing(Some(again)),
+        None => Need::Decision(screen.asks),
+    }
+}
+
+/// T19: once an episode.
+fn held(child: &Child, row: &Session, terms: &Terms, now: Time) -> Need {
+    let due = child.held_since.unwrap_or(now).plus(terms.threshold);
+    match limit(row) {
+        _ if due > now => Need::Nothing(Some(due)),
+        Some(why) if !child.said.iter().any(|said| said == HELD) => Need::Limit(why),
+        Some(_) | None => Need::Nothing(None),
+    }
+}
+
+/// T6, T7b, T10, T11.
+fn ask(child: &Child, row: &Session, screen: &Screen, terms: &Terms, now: Time) -> Need {
     // First it has to be seen what the last message did.
     let last = child.last_nudge.filter(|_| !child.asked.is_empty());
     if let Some(last) = last {
@@ -244,20 +406,60 @@ pub fn need(
         // It may still be on its way.
         return Need::Nothing(Some(echo).filter(|echo| *echo > now));
     }
-    let refuses = |rule| verdict.refusals().any(|answer| answer.rule == rule);
-    if refuses(Rule::Nudges) && !refuses(Rule::NudgeDedup) {
-        return Need::Unanswered;
+    if terms.refuses(&[Rule::Nudges]) && !terms.refuses(&[Rule::NudgeDedup]) {
+        return higher(terms, terms.triage);
     }
-    if refuses(Rule::Silenced) {
+    if terms.refuses(&[Rule::Silenced]) {
         return Need::HeldBack;
     }
-    if !verdict.agrees() {
-        let timed = verdict.refusals().filter_map(|answer| answer.lifts).max();
-        return timed.map_or(Need::HeldBack, |lifts| Need::Nothing(Some(lifts)));
+    if !terms.nudge.agrees() {
+        return terms.lifted();
     }
     match silence(row, screen) {
         Some(why) => Need::CannotAsk(why),
         None => Need::Ask,
+    }
+}
+
+/// Above rung 1: not right after a time in which nobody looked (ladder 1.2), and
+/// nothing is started while nothing is to be done.
+fn higher(terms: &Terms, triage: bool) -> Need {
+    if terms.refuses(&[Rule::Gap]) {
+        return terms.lifted();
+    }
+    match triage {
+        true if terms.refuses(&[Rule::Paused, Rule::Held, Rule::Memory]) => Need::HeldBack,
+        true => Need::Triage,
+        false => Need::HandOver,
+    }
+}
+
+/// T12 to T14: a dwell after each answer.
+fn triage(child: &Child, row: &Session, screen: &Screen, terms: &Terms, now: Time) -> Need {
+    let over = child.triaged.unwrap_or_default().plus(terms.step);
+    if child.triage_open {
+        return Need::Nothing(None);
+    }
+    if over <= now {
+        return higher(terms, terms.triage && child.extends < MAX_EXTENDS);
+    }
+    let free = silence(row, screen).is_none();
+    if child.retry_due && free && terms.nudge.agrees() {
+        return Need::Ask;
+    }
+    Need::Nothing(Some(over))
+}
+
+/// T22.
+fn stop(child: &Child, terms: &Terms, now: Time) -> Need {
+    let told = child
+        .told
+        .filter(|_| terms.may_stop && child.silent.is_empty());
+    match told.map(|told| told.plus(terms.step)) {
+        None => Need::Nothing(None),
+        Some(due) if due > now => Need::Nothing(Some(due)),
+        Some(_) if terms.refuses(&[Rule::Gap]) => terms.lifted(),
+        Some(_) => Need::Stop,
     }
 }
 

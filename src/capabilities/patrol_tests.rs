@@ -37,8 +37,11 @@ fn free() -> Screen {
     }
 }
 
+/// A child that waits.
 fn child() -> Child {
-    Child::new(&row(), None)
+    let mut child = Child::new(&row(), None);
+    child.rung = Rung::Watching;
+    child
 }
 
 /// What a child needs at a moment.
@@ -52,7 +55,35 @@ fn needs(child: &Child, row: &Session, screen: &Screen, now: Time) -> Need {
         remembered: true,
     };
     let verdict = nudge_verdict(&state, &around, row, now);
-    need(child, row, screen, THRESHOLD, &verdict, now)
+    let terms = Terms {
+        threshold: THRESHOLD,
+        step: around.limits.nudge_dedup,
+        triage: false,
+        may_stop: false,
+        nudge: &verdict,
+    };
+    need(child, row, screen, &terms, now)
+}
+
+/// The same where there is triage, and both opt-ins of the last rung are given.
+fn needs_with_all(child: &Child, now: Time) -> Need {
+    let mut state = State::default();
+    state.children.push(child.clone());
+    let flags = Flags::default();
+    let around = Surroundings {
+        flags: &flags,
+        limits: Limits::default(),
+        remembered: true,
+    };
+    let verdict = nudge_verdict(&state, &around, &row(), now);
+    let terms = Terms {
+        threshold: THRESHOLD,
+        step: around.limits.nudge_dedup,
+        triage: true,
+        may_stop: true,
+        nudge: &verdict,
+    };
+    need(child, &row(), &free(), &terms, now)
 }
 
 #[test]
@@ -128,20 +159,22 @@ fn another_status_ends_the_timer_and_only_rest_ends_the_episode() {
     child.nudges = 2;
     child.last_nudge = Some(at(602));
     child.silent = "x".to_owned();
-    let mut working = row();
-    working.status = Status::Running;
-    assert!(!left(&mut child, &working, at(610)));
+    let with = |status| Session { status, ..row() };
+    let working = with(Status::Running);
+    assert_eq!(listed(&mut child, &working, at(610)), Listed::Left);
     assert_eq!((child.since, child.digest.as_str()), (None, ""));
     // It waits again before it has recovered.
-    waits(&mut child, &row());
+    assert_eq!(listed(&mut child, &row(), at(650)), Listed::Waits);
     assert_eq!(child.nudges, 2);
-    assert!(!left(&mut child, &working, at(700)));
-    let mut dead = row();
-    dead.status = Status::Error;
-    assert!(!left(&mut child, &dead, at(800)));
-    assert!(!left(&mut child, &working, at(900)));
-    assert!(!left(&mut child, &working, at(1199)));
-    assert!(left(&mut child, &working, at(1200)));
+    assert_eq!(listed(&mut child, &working, at(700)), Listed::Left);
+    let dead = with(Status::Error);
+    assert_eq!(listed(&mut child, &dead, at(800)), Listed::Error);
+    assert_eq!(child.dying_since, Some(at(800)));
+    for seconds in [900, 1199] {
+        assert_eq!(listed(&mut child, &working, at(seconds)), Listed::Left);
+    }
+    assert_eq!(child.dying_since, None);
+    assert_eq!(listed(&mut child, &working, at(1200)), Listed::Recovered);
     assert_eq!((child.nudges, child.silent.as_str()), (0, ""));
     // The time of the last nudge outlives the episode.
     assert_eq!(child.last_nudge, Some(at(602)));
@@ -150,33 +183,65 @@ fn another_status_ends_the_timer_and_only_rest_ends_the_episode() {
 }
 
 #[test]
-fn somebody_who_stops_or_archives_it_ends_the_episode_at_once() {
-    for change in [
-        (|row: &mut Session| row.status = Status::Stopped) as fn(&mut Session),
-        |row| row.archived = true,
-    ] {
+fn who_stops_archives_or_finishes_it_ends_the_episode_at_once() {
+    type Change = fn(&mut Session);
+    let cases: [(Change, Listed); 3] = [
+        (|row| row.status = Status::Stopped, Listed::Stopped),
+        (|row| row.archived = true, Listed::Exempt),
+        (|row| row.created = Some(at(0)), Listed::Completed),
+    ];
+    for (change, says) in cases {
         let mut child = child();
         read(&mut child, "a", None, at(0));
         child.opened = Some(at(601));
+        child.over = Some(at(605));
+        child.nudges = 1;
         let mut row = row();
+        row.created = Some(at(606));
         change(&mut row);
-        assert!(left(&mut child, &row, at(610)));
+        assert_eq!(listed(&mut child, &row, at(610)), says);
+        assert_eq!((child.opened, child.nudges, child.waits), (None, 0, false));
     }
 }
 
+/// 1.5, line 5: a word about an older task says nothing of this one.
 #[test]
-fn a_decision_comes_before_every_rule_and_a_closed_composer_before_asking() {
+fn a_completion_counts_if_it_came_after_the_work_began() {
+    let with = |status| Session {
+        status,
+        created: Some(at(100)),
+        ..row()
+    };
+    for (over, ran, settled) in [
+        (None, None, false),
+        (Some(99), None, false),
+        (Some(100), None, true),
+        (Some(200), Some(201), false),
+        (Some(201), Some(201), true),
+    ] {
+        let mut child = child();
+        child.over = over.map(at);
+        child.ran = ran.map(at);
+        assert_eq!(
+            is_settled(&child, &with(Status::Waiting)),
+            settled,
+            "{over:?} {ran:?}"
+        );
+    }
+    // The moment in which it is seen to begin to run is kept while it runs.
+    let mut child = child();
+    listed(&mut child, &with(Status::Running), at(300));
+    listed(&mut child, &with(Status::Running), at(400));
+    assert_eq!(child.ran, Some(at(300)));
+    listed(&mut child, &with(Status::Waiting), at(500));
+    listed(&mut child, &with(Status::Running), at(600));
+    assert_eq!(child.ran, Some(at(600)));
+}
+
+#[test]
+fn a_decision_and_a_limit_are_told_once_and_a_closed_composer_comes_before_asking() {
     let mut child = child();
     read(&mut child, "a", None, at(0));
-    let decision = Screen {
-        decision: true,
-        asks: "a plan",
-        ..free()
-    };
-    assert_eq!(
-        needs(&child, &row(), &decision, at(700)),
-        Need::Decision("a plan")
-    );
     let taken = Screen {
         claude: Some(Silence::Draft),
         ..free()
@@ -188,14 +253,6 @@ fn a_decision_comes_before_every_rule_and_a_closed_composer_before_asking() {
     other.tool = "codex".to_owned();
     other.command = "codex".to_owned();
     assert_eq!(needs(&child, &other, &taken, at(700)), Need::Ask);
-    for substate in [Substate::UsageLimit, Substate::Auth401] {
-        let held = Session {
-            substate: Some(substate),
-            ..row()
-        };
-        let need = needs(&child, &held, &free(), at(700));
-        assert!(matches!(need, Need::CannotAsk(_)), "{substate:?}");
-    }
     // Nothing is said while the next nudge is not due.
     child.last_nudge = Some(at(0));
     child.nudges = 1;
@@ -203,26 +260,101 @@ fn a_decision_comes_before_every_rule_and_a_closed_composer_before_asking() {
         needs(&child, &row(), &taken, at(700)),
         Need::Nothing(Some(at(3600)))
     );
-    assert_eq!(
-        needs(&child, &row(), &decision, at(700)),
-        Need::Decision("a plan")
-    );
+    let decision = Screen {
+        decision: true,
+        asks: "a plan",
+        ..free()
+    };
+    assert_eq!(shows(&row(), &decision), Shows::Decision);
+    child.rung = Rung::Gated;
+    let told = needs(&child, &row(), &decision, at(700));
+    assert_eq!(told, Need::Decision("a plan"));
+    child.gate = "a".to_owned();
+    child.gate_told = Some(at(700));
+    let again = needs(&child, &row(), &decision, at(9000));
+    assert_eq!(again, Need::Nothing(None), "the same one");
+    read(&mut child, "b", None, at(800));
+    let soon = needs(&child, &row(), &decision, at(1500));
+    assert_eq!(soon, Need::Nothing(Some(at(4300))), "one in a dwell");
+    for substate in [
+        Substate::UsageLimit,
+        Substate::Auth401,
+        Substate::ModelUnavailable,
+    ] {
+        let held = Session {
+            substate: Some(substate),
+            ..row()
+        };
+        assert_eq!(shows(&held, &free()), Shows::Limit);
+        let mut child = super::tests::child();
+        read(&mut child, "a", None, at(0));
+        child.rung = Rung::Held;
+        child.held_since = Some(at(500));
+        let early = needs(&child, &held, &free(), at(700));
+        assert_eq!(early, Need::Nothing(Some(at(1100))));
+        let due = needs(&child, &held, &free(), at(1100));
+        assert!(matches!(due, Need::Limit(_)), "{substate:?}");
+        child.said.push(HELD.to_owned());
+        assert_eq!(needs(&child, &held, &free(), at(9000)), Need::Nothing(None));
+    }
 }
 
 #[test]
 fn after_three_nudges_somebody_hears_of_it() {
     let mut child = child();
     read(&mut child, "a", None, at(0));
+    child.rung = Rung::Nudged;
     child.nudges = 3;
     child.last_nudge = Some(at(0));
     assert!(matches!(
         needs(&child, &row(), &free(), at(3599)),
         Need::Nothing(_)
     ));
-    assert_eq!(needs(&child, &row(), &free(), at(3600)), Need::Unanswered);
+    assert_eq!(needs(&child, &row(), &free(), at(3600)), Need::HandOver);
+    assert_eq!(needs_with_all(&child, at(3600)), Need::Triage);
     child.nudges = 1;
     child.silent = "its screen stayed as it was".to_owned();
     assert_eq!(needs(&child, &row(), &free(), at(3600)), Need::HeldBack);
+}
+
+/// T12 to T14 and T22: a dwell before each.
+#[test]
+fn the_higher_rungs_have_their_dwell() {
+    let mut child = child();
+    read(&mut child, "a", None, at(0));
+    child.nudges = 3;
+    child.last_nudge = Some(at(0));
+    child.rung = Rung::Triage;
+    child.triaged = Some(at(3600));
+    child.triage_open = true;
+    assert_eq!(needs_with_all(&child, at(9000)), Need::Nothing(None));
+    child.triage_open = false;
+    assert_eq!(
+        needs_with_all(&child, at(3700)),
+        Need::Nothing(Some(at(7200)))
+    );
+    assert_eq!(needs_with_all(&child, at(7200)), Need::Triage);
+    child.extends = MAX_EXTENDS;
+    assert_eq!(needs_with_all(&child, at(7200)), Need::HandOver);
+
+    child.rung = Rung::HandedOver;
+    assert_eq!(
+        needs_with_all(&child, at(9000)),
+        Need::Nothing(None),
+        "not told yet"
+    );
+    child.told = Some(at(8000));
+    assert_eq!(
+        needs_with_all(&child, at(9000)),
+        Need::Nothing(Some(at(11_600)))
+    );
+    assert_eq!(needs_with_all(&child, at(11_600)), Need::Stop);
+    assert_eq!(
+        needs(&child, &row(), &free(), at(11_600)),
+        Need::Nothing(None)
+    );
+    child.silent = "x".to_owned();
+    assert_eq!(needs_with_all(&child, at(11_600)), Need::Nothing(None));
 }
 
 /// Three quarters of the way to the moment, but never less than a poll, nor over

@@ -291,7 +291,11 @@ impl World for Machine {
 
     fn show(&mut self, profile: &Profile, id: &SessionId) -> Result<Shown, NoAnswer> {
         let output = self.ask(&argv::show(profile, id), READ_DEADLINE, ANSWER_MOST)?;
-        answers::show(&output.raw(), id)
+        let mut shown = answers::show(&output.raw(), id)?;
+        if let Some(failure) = &mut shown.spawn_failure {
+            failure.at = self.clock.from_wall(failure.at);
+        }
+        Ok(shown)
     }
 
     fn pane(&mut self, profile: &Profile, id: &SessionId) -> Result<Pane, NoAnswer> {

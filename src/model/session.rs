@@ -315,6 +315,18 @@ pub enum Delivery {
 }
 
 impl Delivery {
+    /// Whether something was typed, or may have been.
+    pub fn may_have_arrived(&self) -> bool {
+        match self {
+            Delivery::Delivered
+            | Delivery::Answered
+            | Delivery::LeftBehind(_)
+            | Delivery::NoEvidence(_)
+            | Delivery::Unknown(_) => true,
+            Delivery::Refused(_) | Delivery::NotStarted(_) => false,
+        }
+    }
+
     /// Whether a line was too long for the terminal, which agent-deck says before
     /// it types anything (contract 5.5).
     pub fn is_too_long(&self) -> bool {

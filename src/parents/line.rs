@@ -3,7 +3,7 @@
 //!
 //! This file does not know when a parent is due.
 
-use super::over::{End, some_end, tell_once};
+use super::over::{End, some_end};
 use super::{AT_REST, LOOK_AGAIN, NOTICE_DEFER};
 use crate::capabilities::patrol;
 use crate::clock::{Time, spoken};
@@ -13,7 +13,7 @@ use crate::model::{Delivery, Level, Pane, Session, SessionId};
 use crate::saving::save;
 use crate::settle;
 use crate::state::{ParentNotice, State};
-use crate::telling::Kind;
+use crate::telling::{self, Kind};
 use crate::typing::{Doubt, second_look, still_free};
 use crate::watch::{Reading, Watch};
 use crate::world::{Ran, World};
@@ -181,7 +181,8 @@ fn misfire(watch: &mut Watch, row: &Session, why: &str, now: Time) {
         "{} ({}) was told of its children, and {why}: please look",
         row.title, row.id
     );
-    tell_once(&mut watch.state, Kind::Misfire, &row.id, &text, now);
+    let key = Kind::Misfire.key(row.id.as_str());
+    telling::mention(&mut watch.state, &key, Level::Critical, &text, now);
 }
 
 fn named(row: &Session) -> String {

@@ -2,10 +2,9 @@
 //!
 //! This file does not know when that is.
 
-use crate::clock::Time;
 use crate::json::{Map, put};
 use crate::model::{Level, SessionId};
-use crate::state::{NoticeKind, ParentNotice, State};
+use crate::state::{NoticeKind, ParentNotice};
 use crate::telling::{self, Kind};
 use crate::watch::Watch;
 use crate::world::{Record, World};
@@ -16,15 +15,6 @@ pub(super) enum End<'a> {
     Told(&'a str),
     /// Its parent cannot be told.
     Not(&'a str),
-}
-
-/// A message to the owner about what is over when it is told.
-pub(super) fn tell_once(state: &mut State, kind: Kind, id: &SessionId, text: &str, now: Time) {
-    let open = telling::is_open(state, kind, id.as_str());
-    telling::raise(state, kind, id.as_str(), Level::Warning, text, now);
-    if !open {
-        telling::close(state, kind, id.as_str());
-    }
 }
 
 /// Some of a parent's notices end, and leave its queue.
@@ -63,17 +53,15 @@ pub(super) fn end<W: World>(
     how: &End,
 ) {
     let now = world.now();
-    let about = if notice.child.is_empty() {
-        id
-    } else {
-        &notice.child
-    };
+    let child = SessionId::parse(&notice.child);
+    let about = child.as_ref().map_or(id, SessionId::as_str);
+    let key = Kind::Notice.key(about);
     let (outcome, level, why) = match how {
         End::Told(why) => ("told", Level::Info, *why),
         End::Not(why) => ("undeliverable", Level::Warning, *why),
     };
     let mut line = Map::new();
-    put(&mut line, "episode", &Kind::Notice.key(about));
+    put(&mut line, "episode", &key);
     put(&mut line, "severity", &Level::Warning.word());
     put(&mut line, "channel", &"parent");
     put(&mut line, "outcome", &outcome);
@@ -87,7 +75,6 @@ pub(super) fn end<W: World>(
     let because = if why.is_empty() { "" } else { ", " };
     let sentence = format!("{outcome}{because}{why}: {}", notice.text);
     world.note(level, &format!("{title} {id}"), &sentence);
-    let child = SessionId::parse(&notice.child);
     match notice.kind {
         NoticeKind::HandedOver => {
             if let Some(child) = child.and_then(|id| watch.state.known_child_mut(&id)) {
@@ -96,10 +83,9 @@ pub(super) fn end<W: World>(
         }
         // Nobody else is told of these.
         NoticeKind::Stopped | NoticeKind::Batch => {
-            let to = child.or(SessionId::parse(id));
-            if let (End::Not(_), Some(to)) = (how, to) {
+            if matches!(how, End::Not(_)) {
                 let text = format!("{title} ({id}) cannot be told, {why}: {}", notice.text);
-                tell_once(&mut watch.state, Kind::Notice, &to, &text, now);
+                telling::mention(&mut watch.state, &key, Level::Warning, &text, now);
             }
         }
         NoticeKind::Gate | NoticeKind::CannotAsk | NoticeKind::Held | NoticeKind::Died => {}

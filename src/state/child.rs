@@ -75,6 +75,8 @@ stored! {
         pub ran: Option<Time>,
         /// agent-deck printed that it runs, at the last list.
         pub runs: bool,
+        /// It has certainly run at some time.
+        pub lived: bool,
         /// When it last said that its work is over; it may be about an older task.
         pub over: Option<Time>,
         /// It said then that the work is done; else that it failed.
@@ -91,9 +93,11 @@ stored! {
         pub extends: u32,
         /// Triage has had it asked once more, in this episode.
         pub retried: bool,
+        /// That question has not been put yet.
+        pub retry_due: bool,
         /// Triage was last asked.
         pub triaged: Option<Time>,
-        /// Its answer is not known yet.
+        /// What triage says is not known yet.
         pub triage_open: bool,
         /// It reads dead since.
         pub dying_since: Option<Time>,
@@ -138,6 +142,7 @@ impl Child {
             under: Rung::Clear,
             ran: None,
             runs: false,
+            lived: false,
             over: None,
             over_ok: false,
             told: None,
@@ -146,6 +151,7 @@ impl Child {
             held_since: None,
             extends: 0,
             retried: false,
+            retry_due: false,
             triaged: None,
             triage_open: false,
             dying_since: None,

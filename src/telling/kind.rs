@@ -64,6 +64,10 @@ pub enum Kind {
     Decision,
     /// A child waits, and nothing may be typed into it.
     CannotAsk,
+    /// A child waits, held by a limit or a login problem.
+    Held,
+    /// A child died.
+    Died,
     /// A child was asked as often as it may be.
     Unanswered,
     /// A child waits, and its pane cannot be read.
@@ -99,6 +103,8 @@ impl Kind {
             Kind::Suspected => "suspected-deaf",
             Kind::Decision => "decision",
             Kind::CannotAsk => "cannot-ask",
+            Kind::Held => "held",
+            Kind::Died => "died",
             Kind::Unanswered => "unanswered",
             Kind::Unreachable => "unreachable",
             Kind::Misfire => "nudge-went-wrong",
