@@ -4,6 +4,9 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod common;
+#[cfg(target_os = "linux")]
+#[path = "common/killed.rs"]
+mod killed;
 #[path = "common/past.rs"]
 mod past;
 mod scene;
@@ -313,6 +316,40 @@ fn killed_between_save_and_answer() {
     assert_eq!((deck.sends().len(), ends(&deck).len()), (1, 1));
     assert_eq!(deck.typed(&id), typed("child one does not answer"));
     assert_eq!(count(&deck, "watchdog.log", &["asked to report"]), 0);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn killed_at_every_write_point_it_tells_once() {
+    let mut sent = 0;
+    for n in 1.. {
+        let deck = Deck::new();
+        let id = parent(&deck);
+        queue(&deck, &id, &[("died", "", "child one died")]);
+        let got_there = killed::killed_at(&deck, n);
+        // What a killed run began may still be under way, and hold its lock.
+        common::wait_for("an end", || {
+            let ran = once(&deck);
+            if ran.code() == Some(4) {
+                return None;
+            }
+            ran.silent();
+            let running = &state(&deck)["state"]["profiles"][0]["running"];
+            (waits(&deck) == 0 && running.is_null()).then_some(())
+        });
+        after(&deck, 400).silent();
+        let times = deck.sends().len();
+        assert!(times <= 1, "killed at {n}: told {times} times");
+        assert!(
+            count(&deck, "escalations.log", &["told", "child one died"]) >= 1,
+            "{n}"
+        );
+        sent += times;
+        if !got_there {
+            assert!(n > 4 && sent > 0, "a pass has more than {n} changes");
+            return;
+        }
+    }
 }
 
 #[test]
