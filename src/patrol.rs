@@ -111,7 +111,9 @@ pub fn book<W: World>(watch: &mut Watch, world: &mut W, deck: &Deck) {
         let row = deck.row(&child.id);
         child.profile != deck.profile
             || match row {
-                Some(row) => patrol::is_child(row) || !patrol::is_over(child, dedup, now),
+                Some(row) => {
+                    child.waits || patrol::is_child(row) || !patrol::is_over(child, dedup, now)
+                }
                 None => !patrol::is_forgotten(child, dedup, now),
             }
     });

@@ -21,6 +21,9 @@ pub fn happens<W: World>(
     let step = ladder::happens(child, event)?;
     let subject = format!("{} {id}", child.title);
     let sentence = format!("{} -> {} ({})", from.word(), step.to.word(), step.row);
+    if from == step.to && matches!(event, Event::Listed(_)) {
+        return Some(step);
+    }
     // Who has no episode comes and goes all day.
     if child.opened.is_some() && from != step.to {
         world.note(Level::Info, &subject, &sentence);

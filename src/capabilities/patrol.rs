@@ -123,6 +123,10 @@ pub fn listed(child: &mut Child, row: &Session, now: Time) -> Listed {
         }
         Listed::Left => {
             evict(child);
+            if child.rung == Rung::Clear {
+                child.recovering_since = None;
+                return listed;
+            }
             let since = *child.recovering_since.get_or_insert(now);
             if now.since(since) >= RECOVERY {
                 close(child);
