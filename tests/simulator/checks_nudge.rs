@@ -180,7 +180,10 @@ fn out_of_bounds(sim: &Sim, row: &Row) -> Vec<&'static str> {
             within(child.refused, 4 * MINUTE),
             "soon after a refused one",
         ),
-        (child.nudges >= EPISODE, "a fourth time in one episode"),
+        (
+            child.nudges >= EPISODE && !checks.unlimited,
+            "a fourth time in one episode",
+        ),
         (child.silent.is_some(), "after something went wrong"),
         (checks.recount.sends >= TURN, "a third time in one turn"),
         (
