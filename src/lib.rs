@@ -9,16 +9,16 @@
 //! - [`cli`], [`config`]: arguments and environment
 //! - [`turn`]: one turn on one page
 //! - [`pollers`], [`patrol`], [`deaths`]: the second and the third capability in a
-//!   turn, and children that died
+//!   turn, and children that died; [`children`]: what a list says of all children
 //! - [`nudge`]: asking a child; [`parents`]: telling a parent; [`typing`]: the
 //!   looks that permit both; [`act`]: restarting a session; [`settle`]: what
 //!   becomes of commands that were left behind
 //! - [`refusal`]: who is left alone, and why; [`lasting`]: what is told because it
 //!   lasts; [`saving`]: the memory is written
+//! - [`rungs`]: a child climbs, and it is written down
 //! - [`pace`]: how far apart turns are; [`report`]: lines of the logs; [`remember`]: what a list changes
 //! - [`watch`]: what is held between turns; [`outcome`]: what a restart led to;
 //!   [`together`]: what befalls many at once
-//! - [`rungs`]: a child climbs, and it is written down
 //! - [`capabilities`]: is it dead? pure; [`telling`]: episodes and messages
 //! - [`world`]: what a turn needs from outside
 //! - [`ladder`]: what follows for a child that waits; pure
@@ -29,6 +29,7 @@
 
 pub mod act;
 pub mod capabilities;
+pub mod children;
 pub mod cli;
 pub mod clock;
 pub mod commands;

@@ -8,8 +8,9 @@ use crate::clock::Time;
 use crate::guard::{self, Slot};
 use crate::ladder::{Deed, Event, Shows};
 use crate::model::{Delivery, Level, Session, Status};
+use crate::parents;
 use crate::saving::save;
-use crate::state::{Backoff, say};
+use crate::state::{Backoff, NoticeKind, say};
 use crate::telling::{self, Kind};
 use crate::typing::{Doubt, second_look, still_free};
 use crate::watch::Watch;
@@ -32,10 +33,10 @@ pub fn cannot_ask<W: World>(watch: &mut Watch, world: &mut W, row: &Session, why
     }
     rungs::happens(watch, world, &row.id, Event::Screen(Shows::NoComposer));
     if say(&mut watch.state.child(row).said, "cannot ask") {
-        let text = format!(
-            "{} ({}) waits and cannot be asked to report, since nothing may be typed into it: {why}",
-            row.title, row.id
+        let seen = format!(
+            "waits and cannot be asked to report, since nothing may be typed into it: {why}"
         );
+        let text = format!("{} ({}) {seen}", row.title, row.id);
         let subject = row.id.as_str();
         let level = Level::Warning;
         telling::keep(
@@ -46,6 +47,7 @@ pub fn cannot_ask<W: World>(watch: &mut Watch, world: &mut W, row: &Session, why
             &text,
             now,
         );
+        parents::notify(watch, world, &row.id, NoticeKind::CannotAsk, &seen);
     }
 }
 
@@ -195,11 +197,9 @@ fn answered<W: World>(
 fn misfire<W: World>(watch: &mut Watch, world: &mut W, row: &Session, why: &str) {
     let now = world.now();
     why.clone_into(&mut watch.state.child(row).silent);
-    rungs::happens(watch, world, &row.id, Event::Deed(Deed::Misfired));
-    let text = format!(
-        "{} ({}) was asked to report, and {why}. Nothing more is typed into it: please look",
-        row.title, row.id
-    );
+    let handed_over = rungs::happens(watch, world, &row.id, Event::Deed(Deed::Misfired));
+    let seen = format!("was asked to report, and {why}; nothing more is typed into it");
+    let text = format!("{} ({}) {seen}: please look", row.title, row.id);
     note(world, row, why);
     let level = Level::Critical;
     telling::raise(
@@ -210,6 +210,9 @@ fn misfire<W: World>(watch: &mut Watch, world: &mut W, row: &Session, why: &str)
         &text,
         now,
     );
+    if handed_over.is_some() {
+        parents::notify(watch, world, &row.id, NoticeKind::HandedOver, &seen);
+    }
 }
 
 /// A pane after a message: it must have changed, or something else was answered.

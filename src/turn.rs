@@ -25,7 +25,7 @@ use crate::state::Episode;
 use crate::telling::{self, Kind};
 use crate::watch::{Deck, Watch};
 use crate::world::World;
-use crate::{deaths, pace, parents, patrol, pollers, refusal, report};
+use crate::{children, deaths, pace, parents, patrol, pollers, refusal, report};
 
 /// A list older than this may not know of an archive or a stop (contract 5.6).
 const FRESH: Duration = Duration::from_secs(1);
@@ -195,7 +195,7 @@ fn observe<W: World>(watch: &mut Watch, world: &mut W) {
             remember::answers_again(&mut watch.state, &profile, now);
             let news = remember::unwatched(&mut watch.state, &profile, now);
             write_news(watch, world, news);
-            patrol::book(watch, world, &Deck::new(&profile, Vec::new(), now));
+            children::book(watch, world, &Deck::new(&profile, Vec::new(), now));
         }
     }
     let begin = world.now();
@@ -234,7 +234,7 @@ fn observe_one<W: World>(watch: &mut Watch, world: &mut W, profile: &Profile, be
         // The list shows something that no hint revealed.
         pace::search(watch, world);
     }
-    if patrol::after_gap(watch, profile, now) {
+    if children::after_gap(watch, profile, now) {
         pollers::after_gap(watch, profile);
     }
     let news = remember::list(&mut watch.state, &deck, &watch.flags, &watch.sight);
@@ -242,7 +242,7 @@ fn observe_one<W: World>(watch: &mut Watch, world: &mut W, profile: &Profile, be
     if deck.rows.iter().any(|row| row.status.is_alive()) && !watch.life_seen() {
         watch.state.life = Some(watch.rules.eyes.clone());
     }
-    patrol::book(watch, world, &deck);
+    children::book(watch, world, &deck);
     parents::book(watch, &deck);
     plan(watch, deck);
     world.detail(profile.as_str(), &report::tick(watch, profile));
