@@ -17,7 +17,7 @@ use common::{Deck, now, screens, write};
 use past::{once, pass, run};
 use scene::{acts, count, flag, impatient, pane, polled_every, records, show, watching};
 use serde_json::{Value, json};
-use waiting::{after, child, parent, remembered, told, until};
+use waiting::{after, all_told, child, remembered, until};
 
 /// How a line begins and ends.
 const MARK: &str = "[agent-deck-watchdog] ";
@@ -54,6 +54,11 @@ fn queue(deck: &Deck, parent: &str, notices: &[(&str, &str, &str)]) {
     }
     let path = deck.watchdog_dir().join("state.json");
     write(&path, format!("{state:#}\n"));
+}
+
+/// A conductor that is well, and may be written to.
+fn parent(deck: &Deck) -> String {
+    deck.conductor("ops").add()
 }
 
 /// Notices that still wait.
@@ -215,7 +220,7 @@ fn notice_to_a_dead_parent() {
         let both = [end("undeliverable", &kid), end("undeliverable", &id)];
         assert_eq!(ends(&deck), both, "{what}");
         // Of the batch nobody else would hear.
-        let episodes = told(&deck);
+        let episodes = all_told(&deck);
         let to_owner = episodes
             .iter()
             .filter(|key| **key == format!("notice:{id}"));
