@@ -6,7 +6,7 @@ use agent_deck_watchdog::model::{SessionId, Silence, Substate};
 
 use super::{DAY, HOUR, Stage};
 use crate::deck::Lie;
-use crate::front::Mood;
+use crate::front::{Mood, Plan};
 
 fn died(stage: &Stage, id: &SessionId) -> Vec<String> {
     let told = stage.told().into_iter();
@@ -182,4 +182,23 @@ fn without_a_limit_nudges_go_on_each_hour() {
     assert_eq!(stage.sends(&id).len(), 9, "{:?}", stage.sends(&id));
     assert_eq!(stage.told(), [""; 0]);
     assert_eq!(stage.says("(nudge 8)"), 1);
+}
+
+#[test]
+fn restarts_come_first() {
+    let mut stage = Stage::new();
+    let critical = stage.session("conductor-a");
+    let ids: Vec<SessionId> = (0..8)
+        .map(|n| stage.child(&format!("worker-{n}")))
+        .collect();
+    for id in &ids {
+        stage.row(id).plan = Plan::Takes(15_000);
+    }
+    stage.seconds(600);
+    stage.sim().end_agent(&critical);
+    stage.seconds(300);
+    let first = stage.calls("send")[0].0;
+    assert!(stage.times(&critical)[0] <= first, "{}", stage.log());
+    // No turn has more than two; that is checked at each.
+    assert_eq!(stage.calls("send").len(), 8);
 }
