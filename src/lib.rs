@@ -10,9 +10,10 @@
 //! - [`turn`]: one turn on one page
 //! - [`pollers`], [`patrol`], [`deaths`]: the second and the third capability in a
 //!   turn, and children that died; [`children`]: what a list says of all children
-//! - [`nudge`]: asking a child; [`parents`]: telling a parent; [`typing`]: the
-//!   looks that permit both; [`act`]: restarting a session; [`settle`]: what
-//!   becomes of commands that were left behind
+//! - [`nudge`]: asking a child; [`batches`]: children of one parent that are over
+//!   together; [`parents`]: telling a parent; [`typing`]: the looks that permit
+//!   both; [`act`]: restarting a session; [`settle`]: what becomes of commands that
+//!   were left behind
 //! - [`refusal`]: who is left alone, and why; [`lasting`]: what is told because it
 //!   lasts; [`saving`]: the memory is written
 //! - [`rungs`]: a child climbs, and it is written down
@@ -28,6 +29,7 @@
 //! - [`model`], [`clock`], [`stored`], [`json`]: nouns, stamps, records, objects
 
 pub mod act;
+pub mod batches;
 pub mod capabilities;
 pub mod children;
 pub mod cli;

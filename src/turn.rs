@@ -25,7 +25,7 @@ use crate::state::Episode;
 use crate::telling::{self, Kind};
 use crate::watch::{Deck, Watch};
 use crate::world::World;
-use crate::{children, deaths, pace, parents, patrol, pollers, refusal, report};
+use crate::{batches, children, deaths, pace, parents, patrol, pollers, refusal, report};
 
 /// A list older than this may not know of an archive or a stop (contract 5.6).
 const FRESH: Duration = Duration::from_secs(1);
@@ -40,6 +40,7 @@ pub fn turn<W: World>(watch: &mut Watch, world: &mut W) {
     }
     watch.take_flags(world.flags(), now);
     patrol::refill(watch);
+    batches::refill(watch);
     requests(watch, world);
     settle(watch, world);
     observe(watch, world);
@@ -195,7 +196,10 @@ fn observe<W: World>(watch: &mut Watch, world: &mut W) {
             remember::answers_again(&mut watch.state, &profile, now);
             let news = remember::unwatched(&mut watch.state, &profile, now);
             write_news(watch, world, news);
-            children::book(watch, world, &Deck::new(&profile, Vec::new(), now));
+            let nobody = Deck::new(&profile, Vec::new(), now);
+            children::book(watch, world, &nobody);
+            let over = batches::book(watch, world, &nobody);
+            batches::tell(watch, world, over);
         }
     }
     let begin = world.now();
@@ -244,7 +248,9 @@ fn observe_one<W: World>(watch: &mut Watch, world: &mut W, profile: &Profile, be
     }
     children::book(watch, world, &deck);
     parents::book(watch, &deck);
+    let over = batches::book(watch, world, &deck);
     plan(watch, deck);
+    batches::tell(watch, world, over);
     world.detail(profile.as_str(), &report::tick(watch, profile));
     if watch.rules.dry_run {
         report::nothing_to_do(watch, world, profile);

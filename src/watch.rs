@@ -100,6 +100,8 @@ pub struct Rounds {
     pub reads_left: u32,
     /// Messages that may still be sent in this turn.
     pub sends_left: u32,
+    /// Parents whose children may still be asked for in this turn.
+    pub asks_left: u32,
 }
 
 /// When one pane was read, and is to be read again.

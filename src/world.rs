@@ -10,8 +10,8 @@ use crate::clock::Time;
 use crate::guard::{NoticePermit, NudgePermit, Permit};
 use crate::json::Map;
 use crate::model::{
-    AgentSays, Delivery, Flags, Level, NoAnswer, Pane, Pollers, Process, ProcessMark, Profile,
-    Restarted, Scope, Session, SessionId, Shown, Sight, Telegram, Traces,
+    AgentSays, Completion, Delivery, Flags, Level, NoAnswer, Pane, Pollers, Process, ProcessMark,
+    Profile, Restarted, Scope, Session, SessionId, Shown, Sight, Telegram, Traces,
 };
 use crate::state::State;
 
@@ -81,6 +81,17 @@ pub trait World {
     /// # Errors
     /// When it cannot be said whether there is a terminal.
     fn pane(&mut self, profile: &Profile, id: &SessionId) -> Result<Pane, NoAnswer>;
+
+    /// `session children --json`: what the children of a session last said of
+    /// their work.
+    ///
+    /// # Errors
+    /// When there is no whole, timely answer about that very session.
+    fn children(
+        &mut self,
+        profile: &Profile,
+        parent: &SessionId,
+    ) -> Result<Vec<Completion>, NoAnswer>;
 
     /// The machine's processes.
     fn processes(&mut self, scope: Scope) -> Sight;

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 /// Rooms without windows: they decide, and reach nothing but what they are given.
 const PURE: &[&str] = &[
     "act",
+    "batches",
     "capabilities",
     "deck/answers",
     "deck/argv",

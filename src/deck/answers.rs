@@ -9,6 +9,7 @@ use std::borrow::Cow;
 use crate::json::{Map, Value};
 use crate::model::NoAnswer;
 
+mod children;
 mod list;
 mod pane;
 mod profiles;
@@ -16,6 +17,7 @@ mod restart;
 mod send;
 mod show;
 
+pub use children::children;
 pub use list::{Listed, list};
 pub use pane::{form, pane};
 pub use profiles::{ProfileRow, profiles, version};
@@ -245,6 +247,7 @@ mod tests {
                 }
                 assert!(show(&raw, &id).is_err());
                 assert!(pane(&raw, &id).is_err());
+                assert!(children(&raw, &id).is_err());
                 assert!(profiles(&raw).is_err());
                 assert_eq!(version(&raw), None);
                 let restarted = restart(&raw, &id);
@@ -270,6 +273,13 @@ mod tests {
         for end in 0..bytes.len() {
             assert!(
                 show(&raw(&bytes[..end]), &id("ea48f9f4-1796057553")).is_err(),
+                "{end}"
+            );
+        }
+        let bytes = include_bytes!("../../tests/recordings/children-done.json").trim_ascii();
+        for end in 0..bytes.len() {
+            assert!(
+                children(&raw(&bytes[..end]), &id("d42c0d8d-1796062949")).is_err(),
                 "{end}"
             );
         }

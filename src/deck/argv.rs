@@ -56,6 +56,18 @@ pub fn pane(profile: &Profile, id: &SessionId) -> Vec<String> {
     ])
 }
 
+/// The direct children of one session, with what they last said of their work.
+pub fn children(profile: &Profile, id: &SessionId) -> Vec<String> {
+    owned(&[
+        "-p",
+        profile.as_str(),
+        "session",
+        "children",
+        id.as_str(),
+        "--json",
+    ])
+}
+
 /// Restarts one session; agent-deck's own guards stay on.
 pub fn restart(profile: &Profile, id: &SessionId) -> Vec<String> {
     owned(&[
@@ -122,6 +134,10 @@ mod tests {
             (
                 pane(&profile, &id),
                 "session output 1a2b3c4d-1755900000 --pane --json",
+            ),
+            (
+                children(&profile, &id),
+                "session children 1a2b3c4d-1755900000 --json",
             ),
             (
                 restart(&profile, &id),

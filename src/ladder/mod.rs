@@ -7,7 +7,11 @@
 
 use crate::state::{Child, Rung};
 
+pub mod batch;
+mod fresh;
 pub mod notices;
+
+pub use fresh::is_fresh;
 
 /// What happens to a child.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -18,8 +18,8 @@ use crate::host::exec::{self, Running};
 use crate::host::logs::{Logs, escape};
 use crate::host::{flags, folder};
 use crate::model::{
-    AgentSays, Delivery, Flags, Level, NoAnswer, Pane, Pollers, Process, ProcessMark, Profile,
-    Restarted, Scope, Screen, Session, SessionId, Shown, Sight, Telegram, Traces,
+    AgentSays, Completion, Delivery, Flags, Level, NoAnswer, Pane, Pollers, Process, ProcessMark,
+    Profile, Restarted, Scope, Screen, Session, SessionId, Shown, Sight, Telegram, Traces,
 };
 use crate::state::{Life, State};
 use crate::watch::Rules;
@@ -301,6 +301,19 @@ impl World for Machine {
     fn pane(&mut self, profile: &Profile, id: &SessionId) -> Result<Pane, NoAnswer> {
         let output = self.ask(&argv::pane(profile, id), READ_DEADLINE, ANSWER_MOST)?;
         answers::pane(&output.raw(), id)
+    }
+
+    fn children(
+        &mut self,
+        profile: &Profile,
+        parent: &SessionId,
+    ) -> Result<Vec<Completion>, NoAnswer> {
+        let output = self.ask(&argv::children(profile, parent), READ_DEADLINE, ANSWER_MOST)?;
+        let mut said = answers::children(&output.raw(), parent)?;
+        for one in &mut said {
+            one.at = self.clock.from_wall(one.at);
+        }
+        Ok(said)
     }
 
     fn processes(&mut self, scope: Scope) -> Sight {

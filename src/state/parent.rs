@@ -74,6 +74,8 @@ stored! {
         pub unjudged: bool,
         /// Its children were last asked for what they have done.
         pub asked: Option<Time>,
+        /// How often, since one of them came to rest.
+        pub asks: u32,
         /// Neither it nor a child of it is listed since.
         pub missed_since: Option<Time>,
     }
@@ -86,6 +88,8 @@ stored! {
         pub group: String,
         /// How it ended.
         pub ending: Ending,
+        /// It was at rest, or had ended, at the last list.
+        pub rests: bool,
     }
 
     /// Something that a parent is to hear.
@@ -120,6 +124,7 @@ impl Parent {
             silent_since: None,
             unjudged: false,
             asked: None,
+            asks: 0,
             missed_since: None,
         }
     }

@@ -3,9 +3,10 @@
 //! scenario.
 #![allow(dead_code, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+use agent_deck_watchdog::clock::Time;
 use serde_json::Value;
 
-use super::common::{Deck, Row, wait_for};
+use super::common::{Deck, Row, now, wait_for};
 use super::past::{Run, once, pass};
 use super::scene::{pane, records, show};
 
@@ -26,6 +27,22 @@ pub fn parent(deck: &Deck) -> String {
 /// A child in the making: it waits on a free composer.
 pub fn child<'a>(deck: &'a Deck, title: &str, parent: &str) -> Row<'a> {
     deck.row(title).child_of(parent)
+}
+
+/// A child says that its work is over: `ok` or `fail`, as of this moment.
+pub fn says(deck: &Deck, id: &str, word: &str) {
+    deck.set(id, "done", said_before(word, 0));
+}
+
+/// What agent-deck has of a child that said so that many seconds ago.
+pub fn said_before(word: &str, seconds: u64) -> String {
+    let at = Time((now() - seconds) * 1000).rfc3339();
+    format!("{word}\nmerge it now\n{at}")
+}
+
+/// The arguments of the question what the children of a session have done.
+pub fn children(parent: &str) -> String {
+    format!("-p default session children {parent} --json")
 }
 
 /// The arguments of the message.

@@ -8,9 +8,9 @@ use std::panic::resume_unwind;
 use agent_deck_watchdog::clock::Time;
 use agent_deck_watchdog::guard::{NoticePermit, NudgePermit, Permit};
 use agent_deck_watchdog::model::{
-    AgentSays, Delivery, Flags, HookRecord, Level, NoAnswer, Pane, Pause, Pollers, Process,
-    ProcessMark, Profile, Restarted, Scope, Screen, Session, SessionId, Shown, Sight, Telegram,
-    Traces,
+    AgentSays, Completion, Delivery, Flags, HookRecord, Level, NoAnswer, Pane, Pause, Pollers,
+    Process, ProcessMark, Profile, Restarted, Scope, Screen, Session, SessionId, Shown, Sight,
+    Telegram, Traces,
 };
 use agent_deck_watchdog::state::State;
 use agent_deck_watchdog::world::{Channel, Ran, Record, Sent, World};
@@ -232,6 +232,18 @@ impl World for Sim {
         checks_nudge::reads_are_bounded(self, id);
         self.trap(id);
         answer
+    }
+
+    fn children(
+        &mut self,
+        profile: &Profile,
+        parent: &SessionId,
+    ) -> Result<Vec<Completion>, NoAnswer> {
+        self.call("children", parent.as_str());
+        self.fault_of_show(parent, SHOW_MS)?;
+        // None of them says anything of its work.
+        self.known(profile, parent)?;
+        Ok(Vec::new())
     }
 
     fn processes(&mut self, scope: Scope) -> Sight {
