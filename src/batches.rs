@@ -7,7 +7,9 @@
 use crate::capabilities::patrol::is_child;
 use crate::clock::Time;
 use crate::ladder::batch::{self, ASKED_APART, Change, Kid, Round};
-use crate::model::{Completion, Level, NoticeScope, Profile, Session, SessionId};
+use crate::ladder::notices;
+use crate::model::{Completion, Level, Profile, Session, SessionId};
+use crate::parents;
 use crate::remember::{FORGET, GONE};
 use crate::state::{Parent, State};
 use crate::watch::{Deck, Watch};
@@ -97,12 +99,8 @@ fn families<'a>(watch: &Watch, deck: &'a Deck) -> Vec<Family<'a>> {
 
 /// Whether batches of that parent are told.
 fn is_told(watch: &Watch, row: &Session) -> bool {
-    let scope = match watch.rules.scope {
-        NoticeScope::Off => false,
-        NoticeScope::Conductor => row.is_conductor_like(),
-        NoticeScope::Any => true,
-    };
-    scope && !row.archived && watch.rules.batch_min > 0
+    let scope = notices::in_scope(watch.rules.scope, Some(row));
+    scope.is_ok() && !row.archived && watch.rules.batch_min > 0
 }
 
 fn minimum(watch: &Watch) -> usize {
@@ -148,7 +146,7 @@ fn is_remembered(state: &State, parent: &mut Parent, deck: &Deck) -> bool {
         .announced
         .retain(|id| listed(id) || state.known_child(id).is_some());
     let child = |row: &Session| row.parent == parent.id.as_str();
-    if listed(&parent.id) || deck.rows.iter().any(child) {
+    if listed(&parent.id) || !parent.queue.is_empty() || deck.rows.iter().any(child) {
         parent.missed_since = None;
         return true;
     }
@@ -274,11 +272,8 @@ pub fn tell<W: World>(watch: &mut Watch, world: &mut W, news: Vec<News>) {
             Change::Announce(text) => {
                 let sentence = format!("{batch} is over: {text}");
                 world.note(Level::Info, &one.subject, &sentence);
-                announce(watch, world, &one.parent, text);
+                parents::notify_batch(watch, world, &one.parent, text);
             }
         }
     }
 }
-
-/// A parent is to hear it.
-fn announce<W: World>(_: &mut Watch, _: &mut W, _: &SessionId, _: &str) {}

@@ -23,7 +23,7 @@ use crate::state::State;
 use crate::telling::{self, Kind};
 use crate::watch::Watch;
 use crate::world::World;
-use crate::{pace, saving, turn};
+use crate::{pace, parents, saving, turn};
 
 /// So long the daemon waits for another instance to leave (DESIGN 2.1).
 const LOCK_PATIENCE: Duration = Duration::from_secs(120);
@@ -67,6 +67,7 @@ pub fn run(settings: Settings, mode: Mode) -> Exit {
         sessions.for_each(|memory| memory.said.clear());
     } else {
         telling::forget_handed_over(&mut watch.state, &mut machine);
+        parents::recover(&mut watch, &mut machine);
     }
     greet(&mut machine);
     if mode.once {

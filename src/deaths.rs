@@ -13,8 +13,9 @@ use crate::clock::{Time, spoken};
 use crate::deck::processes::pane_process;
 use crate::ladder::{Death, Event};
 use crate::model::{Level, NoAnswer, Pane, Scope, Session, Shown, Sight, Status};
+use crate::parents;
 use crate::rungs;
-use crate::state::{Child, Rung};
+use crate::state::{Child, NoticeKind, Rung};
 use crate::telling::{self, Kind};
 use crate::watch::{Reading, Watch};
 use crate::world::World;
@@ -169,12 +170,8 @@ fn died<W: World>(watch: &mut Watch, world: &mut W, row: &Session, shown: &Shown
     let child = watch.state.child(row);
     child.opened.get_or_insert(now);
     let since = child.dying_since.unwrap_or(now);
-    let text = format!(
-        "{} ({}) is dead for {}: {why}",
-        row.title,
-        row.id,
-        spoken(now.since(since))
-    );
+    let seen = format!("is dead for {}: {why}", spoken(now.since(since)));
+    let text = format!("{} ({}) {seen}", row.title, row.id);
     let subject = format!("{} {}", row.title, row.id);
     world.note(Level::Warning, &subject, &format!("it died: {why}"));
     if shown.quiet {
@@ -187,4 +184,5 @@ fn died<W: World>(watch: &mut Watch, world: &mut W, row: &Session, shown: &Shown
     } else {
         telling::mention(&mut watch.state, &key, Level::Warning, &text, now);
     }
+    parents::notify(watch, world, &row.id, NoticeKind::Died, &seen);
 }

@@ -9,16 +9,17 @@
 //! - [`cli`], [`config`]: arguments and environment
 //! - [`turn`]: one turn on one page
 //! - [`pollers`], [`patrol`], [`deaths`]: the second and the third capability in a
-//!   turn, and children that died
+//!   turn, and children that died; [`children`]: what a list says of all children
 //! - [`nudge`]: asking a child; [`batches`]: children of one parent that are over
-//!   together; [`act`]: restarting a session; [`settle`]: what becomes of commands
-//!   that were left behind
+//!   together; [`parents`]: telling a parent; [`typing`]: the looks that permit
+//!   both; [`act`]: restarting a session; [`settle`]: what becomes of commands that
+//!   were left behind
 //! - [`refusal`]: who is left alone, and why; [`lasting`]: what is told because it
 //!   lasts; [`saving`]: the memory is written
+//! - [`rungs`]: a child climbs, and it is written down
 //! - [`pace`]: how far apart turns are; [`report`]: lines of the logs; [`remember`]: what a list changes
 //! - [`watch`]: what is held between turns; [`outcome`]: what a restart led to;
 //!   [`together`]: what befalls many at once
-//! - [`rungs`]: a child climbs, and it is written down
 //! - [`capabilities`]: is it dead? pure; [`telling`]: episodes and messages
 //! - [`world`]: what a turn needs from outside
 //! - [`ladder`]: what follows for a child that waits; pure
@@ -30,6 +31,7 @@
 pub mod act;
 pub mod batches;
 pub mod capabilities;
+pub mod children;
 pub mod cli;
 pub mod clock;
 pub mod commands;
@@ -47,6 +49,7 @@ pub mod model;
 pub mod nudge;
 pub mod outcome;
 pub mod pace;
+pub mod parents;
 pub mod patrol;
 pub mod pollers;
 pub mod refusal;
@@ -62,5 +65,6 @@ pub mod stored;
 pub mod telling;
 pub mod together;
 pub mod turn;
+pub mod typing;
 pub mod watch;
 pub mod world;

@@ -1,28 +1,22 @@
 //! Asking a child to report: permit, saved intent, a last look, the message,
 //! and what became of it.
 //!
-//! The last look is the one that permits typing: a fresh pane, at most
-//! [`LOOK_AGE`] before the message begins, with the very screen that made the
-//! child due and a free composer (DESIGN 3.4). This file does not know when a
-//! child is due, nor how a screen is read.
-
-use std::time::Duration;
+//! This file does not know when a child is due, nor what permits to type.
 
 use crate::capabilities::patrol;
 use crate::clock::Time;
-use crate::deck::processes::{bare_shell, pane_process};
 use crate::guard::{self, Slot};
 use crate::ladder::{Deed, Event, Shows};
-use crate::model::{AgentSays, Delivery, Level, Pane, Process, Scope, Session, Sight, Status};
+use crate::model::{Delivery, Level, Session, Status};
+use crate::parents;
 use crate::saving::save;
-use crate::state::{Backoff, say};
+use crate::state::{Backoff, NoticeKind, say};
 use crate::telling::{self, Kind};
+use crate::typing::{Doubt, second_look, still_free};
 use crate::watch::Watch;
 use crate::world::{Ran, World};
 use crate::{report, rungs, settle};
 
-/// The message begins at most this long after the look that permits it (DESIGN 3.4).
-pub const LOOK_AGE: Duration = Duration::from_millis(250);
 /// What agent-deck refused before it typed is tried again after this many
 /// seconds (ladder T6: 5 min).
 const REFUSED_SECONDS: u64 = 300;
@@ -39,10 +33,10 @@ pub fn cannot_ask<W: World>(watch: &mut Watch, world: &mut W, row: &Session, why
     }
     rungs::happens(watch, world, &row.id, Event::Screen(Shows::NoComposer));
     if say(&mut watch.state.child(row).said, "cannot ask") {
-        let text = format!(
-            "{} ({}) waits and cannot be asked to report, since nothing may be typed into it: {why}",
-            row.title, row.id
+        let seen = format!(
+            "waits and cannot be asked to report, since nothing may be typed into it: {why}"
         );
+        let text = format!("{} ({}) {seen}", row.title, row.id);
         let subject = row.id.as_str();
         let level = Level::Warning;
         telling::keep(
@@ -53,6 +47,7 @@ pub fn cannot_ask<W: World>(watch: &mut Watch, world: &mut W, row: &Session, why
             &text,
             now,
         );
+        parents::notify(watch, world, &row.id, NoticeKind::CannotAsk, &seen);
     }
 }
 
@@ -68,7 +63,7 @@ pub fn ask<W: World>(
     if watch.rounds.sends_left == 0 {
         return Some(world.now().plus(poll));
     }
-    if let Err(why) = second_look(watch, world, row) {
+    if let Err(why) = second_look(watch, world, row, &[Status::Waiting]) {
         return match why {
             Doubt::Told(why) => {
                 cannot_ask(watch, world, row, &why);
@@ -127,14 +122,6 @@ pub fn ask<W: World>(
     Some(world.now().plus(patrol::ECHO))
 }
 
-/// Why it is not asked after all.
-enum Doubt {
-    /// Somebody has to hear it.
-    Told(String),
-    /// Looked at again soon; somebody has to hear it when it lasts.
-    Later(String),
-}
-
 /// It cannot be asked at this moment: tried again soon. Returns when.
 fn later<W: World>(watch: &mut Watch, world: &mut W, row: &Session, why: &str) -> Option<Time> {
     let now = world.now();
@@ -144,76 +131,6 @@ fn later<W: World>(watch: &mut Watch, world: &mut W, row: &Session, why: &str) -
         return None;
     }
     Some(now.plus(watch.rules.poll))
-}
-
-/// What agent-deck, the machine and the agent itself say of it at this moment.
-fn second_look<W: World>(watch: &Watch, world: &mut W, row: &Session) -> Result<(), Doubt> {
-    let told = |why: &str| Err(Doubt::Told(why.to_owned()));
-    match world.show(&row.profile, &row.id) {
-        Ok(shown) if shown.auth_hold => return told("agent-deck holds it for a login problem"),
-        Ok(shown) if shown.status == Status::Waiting => {}
-        Ok(shown) => {
-            let why = format!("session show says {}", shown.status.word());
-            return Err(Doubt::Later(why));
-        }
-        Err(why) => return Err(Doubt::Later(format!("session show: {why}"))),
-    }
-    let Sight::Seen(table) = world.processes(Scope::All) else {
-        return Ok(());
-    };
-    let own: Vec<u32> = watch.state.running_pids().collect();
-    let now = world.now();
-    if patrol::disturbed(row, &table, &own, now) {
-        return Err(Doubt::Later(
-            "another agent-deck changes sessions".to_owned(),
-        ));
-    }
-    if bare_shell(&table, &row.id).is_some() {
-        return told("its terminal holds a bare shell");
-    }
-    let Some(agent) = pane_process(&table, &row.id) else {
-        return Ok(());
-    };
-    veto(world.agent_says(agent), agent)
-}
-
-/// What an agent says of itself never permits, but it forbids.
-fn veto(says: Option<AgentSays>, agent: &Process) -> Result<(), Doubt> {
-    if agent.suspended {
-        return Err(Doubt::Told("its agent is suspended".to_owned()));
-    }
-    match says {
-        None | Some(AgentSays::Idle) => Ok(()),
-        Some(says) => {
-            let why = format!(
-                "its agent says of itself that it is not idle: {}",
-                says.word()
-            );
-            Err(Doubt::Told(why))
-        }
-    }
-}
-
-/// The look that permits typing: it and the way to the message take no longer
-/// than [`LOOK_AGE`] together.
-fn still_free<W: World>(world: &mut W, row: &Session, digest: &str) -> Result<(), &'static str> {
-    let asked = world.now();
-    let Ok(Pane::Stands(screen)) = world.pane(&row.profile, &row.id) else {
-        return Err("its pane cannot be read");
-    };
-    if screen.decision || patrol::digest(&screen) != digest {
-        return Err("its screen changes");
-    }
-    if let Some(why) = patrol::silence(row, &screen) {
-        return Err(why);
-    }
-    if world.now().since(asked) > LOOK_AGE {
-        return Err("a look at its pane takes longer than 250 ms here");
-    }
-    if world.leaving() || world.end_waits() {
-        return Err("something else is more urgent");
-    }
-    Ok(())
 }
 
 /// Nothing was typed.
@@ -280,11 +197,9 @@ fn answered<W: World>(
 fn misfire<W: World>(watch: &mut Watch, world: &mut W, row: &Session, why: &str) {
     let now = world.now();
     why.clone_into(&mut watch.state.child(row).silent);
-    rungs::happens(watch, world, &row.id, Event::Deed(Deed::Misfired));
-    let text = format!(
-        "{} ({}) was asked to report, and {why}. Nothing more is typed into it: please look",
-        row.title, row.id
-    );
+    let handed_over = rungs::happens(watch, world, &row.id, Event::Deed(Deed::Misfired));
+    let seen = format!("was asked to report, and {why}; nothing more is typed into it");
+    let text = format!("{} ({}) {seen}: please look", row.title, row.id);
     note(world, row, why);
     let level = Level::Critical;
     telling::raise(
@@ -295,6 +210,9 @@ fn misfire<W: World>(watch: &mut Watch, world: &mut W, row: &Session, why: &str)
         &text,
         now,
     );
+    if handed_over.is_some() {
+        parents::notify(watch, world, &row.id, NoticeKind::HandedOver, &seen);
+    }
 }
 
 /// A pane after a message: it must have changed, or something else was answered.

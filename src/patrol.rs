@@ -1,4 +1,4 @@
-//! Capability 3 in a turn: books who waits, reads their panes a few at a time,
+//! Capability 3 in a turn: reads the panes of those who wait, a few at a time,
 //! and has those asked who are due. What it finds that nobody may type into is
 //! told.
 //!
@@ -8,19 +8,18 @@
 use std::time::Duration;
 
 use crate::capabilities::patrol::{self, Need, Read, Terms};
-use crate::capabilities::restart::is_critical;
 use crate::clock::{Time, spoken};
 use crate::deck::processes::bare_shell;
 use crate::guard::{self, Verdict};
-use crate::ladder::{Death, Deed, Event, Listed, Shows};
-use crate::model::{Level, Pane, Profile, Screen, Session, SessionId, Sight, Status};
+use crate::ladder::{Deed, Event, Shows};
+use crate::model::{Level, Pane, Screen, Session, SessionId, Sight};
 use crate::nudge;
 use crate::pace;
-use crate::remember::GONE;
+use crate::parents;
 use crate::rungs;
-use crate::state::{Child, Memory, Rung, say};
+use crate::state::{Child, NoticeKind, say};
 use crate::telling::{self, Kind};
-use crate::watch::{Deck, Reading, Watch};
+use crate::watch::{Reading, Watch};
 use crate::world::World;
 
 /// Panes read a turn: twenty take about as long as one restart (contract 14.1),
@@ -28,179 +27,13 @@ use crate::world::World;
 const READS: u32 = 20;
 /// Messages sent a turn (DESIGN 3.1).
 const SENDS: u32 = 2;
-/// Between two looks longer than this, and longer than three times the usual
-/// distance, nobody looked (DESIGN 3.4).
-const GAP: Duration = Duration::from_secs(180);
-
 /// A look at the processes older than this is repeated before a pane is judged.
 const SIGHT_AGE: Duration = Duration::from_secs(30);
-
-/// Kinds of episodes that are over when a child no longer waits.
-const WHILE_WAITING: [Kind; 3] = [Kind::Decision, Kind::CannotAsk, Kind::Held];
 
 /// A turn begins: panes may be read, messages sent.
 pub fn refill(watch: &mut Watch) {
     watch.rounds.reads_left = READS;
     watch.rounds.sends_left = SENDS;
-}
-
-/// A good list came: what passed since the one before does not count when that
-/// was too long ago. To be called before the list is booked; true: it was.
-pub fn after_gap(watch: &mut Watch, profile: &Profile, now: Time) -> bool {
-    let known = watch.state.known_profile(profile);
-    let failing = known.and_then(|memory| memory.failing_since);
-    let listed = watch.decks.iter().find(|deck| deck.profile == *profile);
-    let listed = listed.map(|deck| deck.listed).or(watch.last_turn);
-    // Lists may fail from the moment on in which a sleep ended.
-    let Some(before) = failing.into_iter().chain(listed).min() else {
-        return false;
-    };
-    let length = now.since(before);
-    let usual = match watch.rules.pace {
-        Some(pace) => pace,
-        None => usual(watch, profile, length),
-    };
-    if length <= GAP || length <= usual.saturating_mul(3) {
-        return false;
-    }
-    watch.state.profile(profile).gap = Some(now);
-    for child in &mut watch.state.children {
-        if child.profile == *profile {
-            patrol::gap(child, length, now);
-        }
-    }
-    true
-}
-
-/// The usual distance between runs of cron: the smaller one of the last two,
-/// since the larger one may have been a night. Notes this one.
-fn usual(watch: &mut Watch, profile: &Profile, length: Duration) -> Duration {
-    let pace = &mut watch.state.profile(profile).pace;
-    let usual = pace.iter().copied().min().unwrap_or(0);
-    // Rounded, so that it stays the same from run to run.
-    pace.push(length.as_secs().saturating_add(5) / 10 * 10);
-    if pace.len() > 2 {
-        pace.remove(0);
-    }
-    Duration::from_secs(usual)
-}
-
-/// Books a good list: who waits, who does not any more, who is gone.
-pub fn book<W: World>(watch: &mut Watch, world: &mut W, deck: &Deck) {
-    let now = deck.listed;
-    for row in &deck.rows {
-        let known = watch.state.known_child(&row.id);
-        let asks = known.is_some_and(|child| child.asks);
-        if known.is_some() || patrol::is_child(row) || is_read(watch, row, asks, now) {
-            book_row(watch, world, row, now);
-        }
-    }
-    let unlisted = |child: &&Child| child.profile == deck.profile && deck.row(&child.id).is_none();
-    let missing: Vec<SessionId> = watch
-        .state
-        .children
-        .iter()
-        .filter(unlisted)
-        .map(|child| child.id.clone())
-        .collect();
-    for id in missing {
-        book_missing(watch, world, &id, now);
-    }
-    let dedup = watch.rules.limits.nudge_dedup;
-    watch.state.children.retain(|child| {
-        let row = deck.row(&child.id);
-        child.profile != deck.profile
-            || match row {
-                Some(row) => patrol::is_child(row) || !patrol::is_over(child, dedup, now),
-                None => !patrol::is_forgotten(child, dedup, now),
-            }
-    });
-}
-
-/// Books one row that is a child, or was one, or shows a dialog at its start.
-fn book_row<W: World>(watch: &mut Watch, world: &mut W, row: &Session, now: Time) {
-    let began = *watch.state.began.get_or_insert(now);
-    let new = watch.state.known_child(&row.id).is_none();
-    let child = watch.state.child(row);
-    let asks = child.asks;
-    if !patrol::is_child(row) && is_read(watch, row, asks, now) {
-        // No child: nothing but its dialog concerns us.
-        return patrol::waits(watch.state.child(row), row);
-    }
-    let child = watch.state.child(row);
-    let waited = child.waits || child.opened.is_some();
-    let listed = patrol::listed(child, row, now);
-    let step = rungs::happens(watch, world, &row.id, Event::Listed(listed));
-    if listed == Listed::Waits {
-        let child = watch.state.child(row);
-        if child.nudges > 0 && child.rung == Rung::Watching {
-            // The answer got lost with a run, or the memory is older than rungs.
-            rungs::happens(watch, world, &row.id, Event::Deed(Deed::Asked));
-        }
-        return;
-    }
-    let over = match listed {
-        Listed::Waits | Listed::Left | Listed::Error => false,
-        Listed::Recovered | Listed::Stopped | Listed::Completed | Listed::Gone | Listed::Exempt => {
-            true
-        }
-    };
-    if waited {
-        stops_waiting(watch, &row.id, over, now);
-    }
-    if step.is_some_and(|step| step.to == Rung::Dying) && new && row.created <= Some(began) {
-        // It was so before anybody looked.
-        rungs::happens(watch, world, &row.id, Event::Death(Death::Old));
-    }
-}
-
-/// Books a child that a good list lacks.
-fn book_missing<W: World>(watch: &mut Watch, world: &mut W, id: &SessionId, now: Time) {
-    let Some(child) = watch.state.known_child_mut(id) else {
-        return;
-    };
-    let since = *child.missed_since.get_or_insert(now);
-    if now.since(since) < GONE {
-        return;
-    }
-    patrol::gone(child);
-    if rungs::happens(watch, world, id, Event::Listed(Listed::Gone)).is_some() {
-        stops_waiting(watch, id, true, now);
-    }
-}
-
-/// Whether the pane of a row is to be read: it is a child that waits, or a
-/// critical session at its start, or one that asks for something in a dialog.
-fn is_read(watch: &Watch, row: &Session, asks: bool, now: Time) -> bool {
-    if row.status != Status::Waiting || patrol::is_child(row) {
-        return row.status == Status::Waiting;
-    }
-    let memory = watch.state.sessions.get(&row.id);
-    let agent = memory.and_then(|memory| memory.agent);
-    let started = memory.and_then(Memory::last_restart).max(row.created);
-    let started = started.max(agent.map(|agent| agent.started));
-    let starting = is_critical(row, &watch.flags) && patrol::is_starting(row, started, now);
-    starting || asks
-}
-
-/// What was told of it because it waited is over; `all`: so is its episode.
-fn stops_waiting(watch: &mut Watch, id: &SessionId, all: bool, now: Time) {
-    watch.rounds.readings.retain(|known, _| known != id);
-    let title = watch.state.known_child(id).map_or("", |child| &child.title);
-    let name = format!("{title} ({id})");
-    let mut resolve = |kind, text: &str| {
-        let text = format!("{name} {text}");
-        telling::resolve(&mut watch.state, kind, id.as_str(), &text, now);
-    };
-    for kind in WHILE_WAITING {
-        resolve(kind, "does not wait any more");
-    }
-    // It may be open beside one of those: not the same line twice.
-    resolve(Kind::Unreachable, "need not be reached any more");
-    if all {
-        resolve(Kind::Unanswered, "is at work again, or gone");
-        resolve(Kind::Misfire, "may be asked again");
-    }
 }
 
 /// When a pane is to be read, if one is.
@@ -252,9 +85,9 @@ pub fn step<W: World>(watch: &mut Watch, world: &mut W) -> bool {
     }
     let due = match pane {
         Ok(Pane::Stands(screen)) if !has_ended(watch, &row) => seen(watch, world, &row, &screen),
-        Ok(Pane::Stands(_)) => unread(watch, &row, "its terminal holds a bare shell", now),
-        Ok(Pane::Gone) => unread(watch, &row, "its terminal is gone", now),
-        Err(why) => unread(watch, &row, &why.to_string(), now),
+        Ok(Pane::Stands(_)) => unread(watch, world, &row, "its terminal holds a bare shell", now),
+        Ok(Pane::Gone) => unread(watch, world, &row, "its terminal is gone", now),
+        Err(why) => unread(watch, world, &row, &why.to_string(), now),
     };
     book_reading(watch, world, &row, due);
     true
@@ -304,18 +137,24 @@ fn has_ended(watch: &Watch, row: &Session) -> bool {
 }
 
 /// Its pane could not be read. Returns when something may be due.
-fn unread(watch: &mut Watch, row: &Session, why: &str, now: Time) -> Option<Time> {
+fn unread<W: World>(
+    watch: &mut Watch,
+    world: &mut W,
+    row: &Session,
+    why: &str,
+    now: Time,
+) -> Option<Time> {
     let threshold = watch.rules.threshold;
     let child = watch.state.child(row);
     let since = patrol::unread(child, now);
     if now.since(since) >= threshold && say(&mut child.said, "unreachable") {
-        let text = format!(
-            "{} ({}) is listed as waiting and cannot be reached for {}: {why}",
-            row.title,
-            row.id,
+        let seen = format!(
+            "is listed as waiting and cannot be reached for {}: {why}",
             spoken(now.since(since))
         );
+        let text = format!("{} ({}) {seen}", row.title, row.id);
         tell(watch, Kind::Unreachable, row, &text, now);
+        parents::notify(watch, world, &row.id, NoticeKind::CannotAsk, &seen);
     }
     Some(since.plus(threshold)).filter(|told| *told > now)
 }
@@ -435,23 +274,26 @@ fn decision<W: World>(watch: &mut Watch, world: &mut W, row: &Session, what: &st
     child.gate.clone_from(&child.digest);
     child.gate_told = Some(now);
     rungs::happens(watch, world, &row.id, Event::Deed(Deed::Told));
+    let seen = format!("waits for a decision about {what}, in a dialog on its screen");
     let text = format!(
-        "{} ({}) waits for a decision about {what}, in a dialog on its screen: please look; \
-         nothing is typed into it",
+        "{} ({}) {seen}: please look; nothing is typed into it",
         row.title, row.id
     );
     tell(watch, Kind::Decision, row, &text, now);
+    parents::notify(watch, world, &row.id, NoticeKind::Gate, &seen);
 }
 
 /// T19: it cannot go on by itself. Told once an episode.
 fn limit<W: World>(watch: &mut Watch, world: &mut W, row: &Session, why: &str, now: Time) {
     say(&mut watch.state.child(row).said, patrol::HELD);
     rungs::happens(watch, world, &row.id, Event::Deed(Deed::Told));
-    let text = format!("{} ({}) waits and is held by {why}", row.title, row.id);
+    let seen = format!("waits and is held by {why}");
+    let text = format!("{} ({}) {seen}", row.title, row.id);
     tell(watch, Kind::Held, row, &text, now);
+    parents::notify(watch, world, &row.id, NoticeKind::Held, &seen);
 }
 
-/// T11, T14, T15: asking is over. `advised`: triage says that it should be
+/// T11, T14, T15, T21: asking is over. `advised`: triage says that it should be
 /// stopped.
 pub fn hand_over<W: World>(watch: &mut Watch, world: &mut W, row: &Session, advised: bool) {
     let now = world.now();
@@ -461,18 +303,20 @@ pub fn hand_over<W: World>(watch: &mut Watch, world: &mut W, row: &Session, advi
     }
     let child = watch.state.child(row);
     let waited = child.since.map_or(Duration::ZERO, |since| now.since(since));
-    let (nudges, waited) = (child.nudges, spoken(waited));
     let advice = if advised {
         "; triage advises to stop it"
     } else {
         ""
     };
-    let text = format!(
-        "{} ({}) was asked {nudges} times to report and waits again for {waited}{advice}: please look",
-        row.title, row.id
+    let seen = format!(
+        "was asked {} times to report and waits again for {}{advice}",
+        child.nudges,
+        spoken(waited)
     );
+    let text = format!("{} ({}) {seen}: please look", row.title, row.id);
     tell(watch, Kind::Unanswered, row, &text, now);
     rungs::happens(watch, world, &row.id, Event::Deed(Deed::Told));
+    parents::notify(watch, world, &row.id, NoticeKind::HandedOver, &seen);
 }
 
 /// The guard holds a nudge back for no known time: written down once.

@@ -77,6 +77,11 @@ fn lost<W: World>(watch: &mut Watch, world: &mut W, intent: &Intent) {
     let now = world.now();
     let over = format!("the {} ended", intent.in_words());
     telling::resolve(&mut watch.state, Kind::Hang, intent.id.as_str(), &over, now);
+    if intent.tells {
+        // What it said is told by now, as far as is known (`parents::recover`).
+        let sentence = "the message to it ended: nobody waited for the answer, it counts";
+        return world.note(Level::Info, intent.id.as_str(), sentence);
+    }
     if intent.sends {
         let sentence = format!(
             "{}?): nobody waited for the answer, it counts",

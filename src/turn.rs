@@ -25,7 +25,7 @@ use crate::state::Episode;
 use crate::telling::{self, Kind};
 use crate::watch::{Deck, Watch};
 use crate::world::World;
-use crate::{batches, deaths, pace, patrol, pollers, refusal, report};
+use crate::{batches, children, deaths, pace, parents, patrol, pollers, refusal, report};
 
 /// A list older than this may not know of an archive or a stop (contract 5.6).
 const FRESH: Duration = Duration::from_secs(1);
@@ -60,7 +60,8 @@ pub fn between<W: World>(watch: &mut Watch, world: &mut W) {
     }
     settle(watch, world);
     serve(watch, world);
-    if !pollers::step(watch, world) && !deaths::step(watch, world) {
+    let served = pollers::step(watch, world) || deaths::step(watch, world);
+    if !served && !parents::step(watch, world) {
         patrol::step(watch, world);
     }
     // What acts waits for the disk itself; a reading need not.
@@ -69,9 +70,13 @@ pub fn between<W: World>(watch: &mut Watch, world: &mut W) {
 
 /// When a piece of the other capabilities is due.
 pub fn next_piece(watch: &Watch) -> Option<Time> {
-    let pollers = pollers::next_due(watch);
-    let due = [pollers, deaths::next_due(watch), patrol::next_due(watch)];
-    due.into_iter().flatten().min()
+    let pieces = [
+        pollers::next_due(watch),
+        deaths::next_due(watch),
+        parents::next_due(watch),
+        patrol::next_due(watch),
+    ];
+    pieces.into_iter().flatten().min()
 }
 
 /// A hook record came: a new agent may be there, or an old one may be gone.
@@ -79,6 +84,9 @@ pub fn next_piece(watch: &Watch) -> Option<Time> {
 pub fn hook<W: World>(watch: &mut Watch, world: &mut W, id: &SessionId) -> bool {
     let now = world.now();
     patrol::hook(watch, id, now);
+    if parents::hook(watch, world, id, now) {
+        return true;
+    }
     let Some(row) = watch.row(id) else {
         return watch.is_news(id);
     };
@@ -189,7 +197,7 @@ fn observe<W: World>(watch: &mut Watch, world: &mut W) {
             let news = remember::unwatched(&mut watch.state, &profile, now);
             write_news(watch, world, news);
             let nobody = Deck::new(&profile, Vec::new(), now);
-            patrol::book(watch, world, &nobody);
+            children::book(watch, world, &nobody);
             let over = batches::book(watch, world, &nobody);
             batches::tell(watch, world, over);
         }
@@ -230,7 +238,7 @@ fn observe_one<W: World>(watch: &mut Watch, world: &mut W, profile: &Profile, be
         // The list shows something that no hint revealed.
         pace::search(watch, world);
     }
-    if patrol::after_gap(watch, profile, now) {
+    if children::after_gap(watch, profile, now) {
         pollers::after_gap(watch, profile);
     }
     let news = remember::list(&mut watch.state, &deck, &watch.flags, &watch.sight);
@@ -238,7 +246,8 @@ fn observe_one<W: World>(watch: &mut Watch, world: &mut W, profile: &Profile, be
     if deck.rows.iter().any(|row| row.status.is_alive()) && !watch.life_seen() {
         watch.state.life = Some(watch.rules.eyes.clone());
     }
-    patrol::book(watch, world, &deck);
+    children::book(watch, world, &deck);
+    parents::book(watch, &deck);
     let over = batches::book(watch, world, &deck);
     plan(watch, deck);
     batches::tell(watch, world, over);

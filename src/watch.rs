@@ -94,6 +94,8 @@ pub struct Watch {
 pub struct Rounds {
     /// Children that wait, with their last and next readings.
     pub readings: ById<Reading>,
+    /// Parents for whom notices wait, with their last and next readings.
+    pub parents: ById<Reading>,
     /// Panes that may still be read in this turn.
     pub reads_left: u32,
     /// Messages that may still be sent in this turn.

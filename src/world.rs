@@ -7,7 +7,7 @@
 use std::time::Duration;
 
 use crate::clock::Time;
-use crate::guard::{NudgePermit, Permit};
+use crate::guard::{NoticePermit, NudgePermit, Permit};
 use crate::json::Map;
 use crate::model::{
     AgentSays, Completion, Delivery, Flags, Level, NoAnswer, Pane, Pollers, Process, ProcessMark,
@@ -139,7 +139,14 @@ pub trait World {
     /// As [`World::begin_restart`].
     fn begin_send(&mut self, permit: NudgePermit) -> Result<ProcessMark, String>;
 
-    /// Waits for the started send, up to its deadline; never ends it.
+    /// Starts `session send` with this line, which was made harmless. Consumes
+    /// the permit.
+    ///
+    /// # Errors
+    /// As [`World::begin_restart`].
+    fn begin_notice(&mut self, permit: NoticePermit, line: &str) -> Result<ProcessMark, String>;
+
+    /// Waits for the started send, of either kind, up to its deadline; never ends it.
     fn finish_send(&mut self) -> Ran<Delivery>;
 
     /// Whether that process, started by this or an earlier run, still runs.

@@ -4,6 +4,9 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod common;
+#[cfg(target_os = "linux")]
+#[path = "common/killed.rs"]
+mod killed;
 #[path = "common/past.rs"]
 mod past;
 
@@ -37,40 +40,8 @@ fn intent(deck: &Deck) -> Value {
 
 #[cfg(target_os = "linux")]
 mod points {
+    use super::killed::killed_at;
     use super::*;
-    use std::mem::MaybeUninit;
-
-    use rustix::event::{PollFd, PollFlags, Timespec, poll};
-    use rustix::fs::inotify::{CreateFlags, Reader, WatchFlags, add_watch, init};
-
-    /// Kills a pass after the `n`th change in the watchdog's folder or in the
-    /// ledger; says whether it got that far.
-    fn killed_at(deck: &Deck, n: usize) -> bool {
-        let changes = init(CreateFlags::NONBLOCK).unwrap();
-        let made = WatchFlags::CREATE | WatchFlags::MOVED_TO;
-        let mask = made | WatchFlags::MODIFY | WatchFlags::ATTRIB;
-        add_watch(&changes, deck.watchdog_dir(), mask).unwrap();
-        add_watch(&changes, deck.file("ledger"), WatchFlags::MODIFY).unwrap();
-        let mut run = deck.daemon_with(&["--once"]);
-        let mut seen = 0;
-        let mut buffer = [MaybeUninit::uninit(); 4096];
-        let glance = Timespec {
-            tv_sec: 0,
-            tv_nsec: 1_000_000,
-        };
-        while is_running(run.pid()) {
-            let _ = poll(&mut [PollFd::new(&changes, PollFlags::IN)], Some(&glance));
-            let mut events = Reader::new(&changes, &mut buffer);
-            while events.next().is_ok() {
-                seen += 1;
-            }
-            if seen >= n {
-                run.crash();
-                return true;
-            }
-        }
-        false
-    }
 
     /// Kills passes at every fourth point from `first` on, and at the next one,
     /// until a pass ends earlier.

@@ -449,7 +449,7 @@ fn limited_and_logged_out_children_are_not_asked() {
         row.file("substate", substate).add()
     });
     ten_minutes_on(&deck);
-    let known = |id: &String| told(&deck).contains(&format!("cannot-ask:{id}"));
+    let known = |id: &String| told(&deck).contains(&format!("held:{id}"));
     until(&deck, "word of both", || ids.iter().all(known));
     for _ in 0..3 {
         after(&deck, DEDUP).silent();

@@ -360,11 +360,13 @@ pub fn need(child: &Child, row: &Session, screen: &Screen, terms: &Terms, now: T
     let Some(since) = child.since else {
         return Need::Nothing(None);
     };
+    if !is_child(row) && !screen.decision {
+        return Need::Nothing(None);
+    }
     // Longer than the threshold, not as long (the manual).
     if now.since(since) <= terms.threshold {
         let over = since.plus(terms.threshold).plus(Duration::from_millis(1));
-        let follows = is_child(row) || screen.decision;
-        return Need::Nothing(Some(over).filter(|_| follows));
+        return Need::Nothing(Some(over));
     }
     match child.rung {
         Rung::Gated => gate(child, screen, terms, now),

@@ -205,9 +205,9 @@ fn a_minute_is_given_to_start_a_poller() {
     assert!(!is_young(&row(), None, &Traces::default(), at(0)));
 }
 
-#[test]
-fn only_an_agent_at_rest_is_ended() {
-    let shown = Shown {
+/// An answer about a session that waits.
+fn shown() -> Shown {
+    Shown {
         id: row().id,
         status: Status::Waiting,
         substate: Some(Substate::IdleAtEmptyPrompt),
@@ -219,7 +219,12 @@ fn only_an_agent_at_rest_is_ended() {
         link_disabled: false,
         quiet: false,
         spawn_failure: None,
-    };
+    }
+}
+
+#[test]
+fn only_an_agent_at_rest_is_ended() {
+    let shown = shown();
     let screen = Screen {
         raw: [0; 32],
         content: [0; 32],

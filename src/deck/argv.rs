@@ -2,7 +2,8 @@
 //! how long each may take.
 //!
 //! The profile stands before the subcommand (contract 1.1), sessions are named
-//! by full id (contract 3.3), and no argument is other people's text.
+//! by full id (contract 3.3), and no argument is other people's text, but for
+//! titles in the line of a notice, which were made harmless before.
 //!
 //! This file does not know which program gets them, nor what it answers.
 
@@ -81,13 +82,22 @@ pub fn restart(profile: &Profile, id: &SessionId) -> Vec<String> {
 
 /// Asks a child to report.
 pub fn send(profile: &Profile, id: &SessionId) -> Vec<String> {
+    message(profile, id, QUESTION)
+}
+
+/// Tells a parent something: one line, which begins with our own mark.
+pub fn notice(profile: &Profile, id: &SessionId, line: &str) -> Vec<String> {
+    message(profile, id, line)
+}
+
+fn message(profile: &Profile, id: &SessionId, text: &str) -> Vec<String> {
     owned(&[
         "-p",
         profile.as_str(),
         "session",
         "send",
         id.as_str(),
-        QUESTION,
+        text,
         "--no-wait",
         "--json",
     ])
@@ -136,6 +146,10 @@ mod tests {
             (
                 send(&profile, &id),
                 "session send 1a2b3c4d-1755900000 report status? --no-wait --json",
+            ),
+            (
+                notice(&profile, &id, "[x] it died"),
+                "session send 1a2b3c4d-1755900000 [x] it died --no-wait --json",
             ),
         ] {
             assert_eq!(args[..2], ["-p", "night shift"]);

@@ -20,7 +20,9 @@ mod nudge;
 mod restart;
 mod stop;
 
-pub use notice::{NOTICE_INTERVAL, NoticePermit, notice_begun, notice_permit, notice_verdict};
+pub use notice::{
+    NOTICE_INTERVAL, NoticePermit, notice_begun, notice_permit, notice_verdict, return_notice,
+};
 pub use nudge::{NudgePermit, Slot, nudge_begun, nudge_permit, nudge_verdict, return_nudge};
 pub use restart::{Permit, Purpose, begun, crash_loop, give_back, permit, verdict};
 pub use stop::{StopPermit, stop_permit, stop_verdict};

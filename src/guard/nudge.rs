@@ -88,6 +88,7 @@ pub fn nudge_permit(
     state.profile(&row.profile).running = Some(Intent {
         id: row.id.clone(),
         sends: true,
+        tells: false,
         stops: false,
         since: now,
         process: None,

@@ -123,6 +123,7 @@ pub fn permit(
     let intent = Intent {
         id: id.clone(),
         sends: false,
+        tells: false,
         stops: false,
         since: now,
         process: None,

@@ -70,6 +70,7 @@ pub fn stop_permit(
     state.profile(&row.profile).running = Some(Intent {
         id: row.id.clone(),
         sends: false,
+        tells: false,
         stops: true,
         since: now,
         process: None,

@@ -9,6 +9,7 @@ use crate::state::{Child, Rung};
 
 pub mod batch;
 mod fresh;
+pub mod notices;
 
 pub use fresh::is_fresh;
 

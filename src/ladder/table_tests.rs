@@ -1,3 +1,5 @@
+//! The table of transitions, held against the page.
+
 use super::*;
 use crate::model::{Profile, Session, SessionId};
 

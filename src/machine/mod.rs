@@ -13,7 +13,7 @@ use crate::deck::argv::{self, LIST_DEADLINE, READ_DEADLINE, RESTART_DEADLINE, SE
 use crate::deck::places::Roots;
 use crate::deck::screen::Form;
 use crate::deck::{agent_file, database, hooks, processes};
-use crate::guard::{Limits, NudgePermit, Permit};
+use crate::guard::{Limits, NoticePermit, NudgePermit, Permit};
 use crate::host::exec::{self, Running};
 use crate::host::logs::{Logs, escape};
 use crate::host::{flags, folder};
@@ -389,6 +389,11 @@ impl World for Machine {
 
     fn begin_send(&mut self, permit: NudgePermit) -> Result<ProcessMark, String> {
         let args = argv::send(permit.profile(), permit.id());
+        self.begin(&args, SEND_DEADLINE, permit.id())
+    }
+
+    fn begin_notice(&mut self, permit: NoticePermit, line: &str) -> Result<ProcessMark, String> {
+        let args = argv::notice(permit.profile(), permit.id(), line);
         self.begin(&args, SEND_DEADLINE, permit.id())
     }
 

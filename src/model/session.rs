@@ -326,6 +326,12 @@ impl Delivery {
             Delivery::Refused(_) | Delivery::NotStarted(_) => false,
         }
     }
+
+    /// Whether a line was too long for the terminal, which agent-deck says before
+    /// it types anything (contract 5.5).
+    pub fn is_too_long(&self) -> bool {
+        matches!(self, Delivery::LeftBehind(why) if why.starts_with("line_too_long"))
+    }
 }
 
 /// What a hook record says (contract 7.3).

@@ -98,6 +98,8 @@ stored! {
         pub id: SessionId,
         /// It sends a message; else it restarts or stops.
         pub sends: bool,
+        /// The message tells a parent something; else it asks a child to report.
+        pub tells: bool,
         /// It stops the session.
         pub stops: bool,
         /// When it began.

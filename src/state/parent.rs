@@ -58,6 +58,8 @@ stored! {
         pub last_told: Option<Time>,
         /// Notices that wait, oldest first.
         pub queue: Vec<ParentNotice>,
+        /// It is not listed since, while notices wait.
+        pub gone_since: Option<Time>,
         /// Number of the batch that is open, or was last.
         pub batch: u32,
         /// Members of the open batch; empty: none is open.
@@ -114,6 +116,7 @@ impl Parent {
             title: title.to_owned(),
             last_told: None,
             queue: Vec::new(),
+            gone_since: None,
             batch: 0,
             members: Vec::new(),
             announced: Vec::new(),

@@ -74,6 +74,8 @@ pub enum Kind {
     Unreachable,
     /// A message did something else than to ask.
     Misfire,
+    /// A parent could not be told.
+    Notice,
 }
 
 impl Kind {
@@ -106,6 +108,7 @@ impl Kind {
             Kind::Unanswered => "unanswered",
             Kind::Unreachable => "unreachable",
             Kind::Misfire => "nudge-went-wrong",
+            Kind::Notice => "notice",
         }
     }
 

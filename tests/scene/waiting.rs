@@ -17,8 +17,10 @@ pub const THRESHOLD: u64 = 601;
 /// A little more than the hour between two messages.
 pub const DEDUP: u64 = 3601;
 
-/// A conductor that is well, with the parent of a deck's children.
+/// A conductor that is well, the parent of a deck's children. What it hears of
+/// them has tests of its own.
 pub fn parent(deck: &Deck) -> String {
+    deck.setting("PARENT_NOTICE_SCOPE", "off");
     deck.conductor("ops").add()
 }
 
@@ -87,9 +89,16 @@ pub fn ten_minutes_on(deck: &Deck) {
     pass(deck, THRESHOLD);
 }
 
-/// What was told so far: the episode and the first word of how it ended or not.
-/// Nothing is told twice unless it is listed twice.
+/// What the owner was told so far: the episode. Nothing is told twice unless it
+/// is listed twice.
 pub fn told(deck: &Deck) -> Vec<String> {
+    let mut told = all_told(deck);
+    told.retain(|episode| !episode.starts_with("notice:"));
+    told
+}
+
+/// The same, with what parents heard or could not hear.
+pub fn all_told(deck: &Deck) -> Vec<String> {
     let records = records(deck, "escalations.log").into_iter();
     let told = records.filter(|record| record["outcome"] != "deduplicated");
     told.map(|record| record["episode"].as_str().unwrap().to_owned())

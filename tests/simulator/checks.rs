@@ -39,6 +39,8 @@ pub struct Checks {
     /// The settings of the two others, in milliseconds.
     pub threshold: u64,
     pub nudge_dedup: u64,
+    /// `WAITING_PATROL_MAX_NUDGES` is 0.
+    pub unlimited: bool,
     pub poller_dedup: u64,
     pub poll: u64,
     pub recount: Recount,

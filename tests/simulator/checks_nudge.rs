@@ -67,6 +67,25 @@ pub fn send_begins(sim: &mut Sim, profile: &Profile, id: &SessionId) {
     sim.checks.seen.permitted.insert(id.clone(), look);
 }
 
+/// All that must hold when a line to a parent begins, as far as it is checked.
+pub fn notice_begins(sim: &mut Sim, profile: &Profile, id: &SessionId, line: &str) {
+    checks::changes_something(sim, "tells a parent");
+    let Some(row) = sim.rows.iter().find(|row| row.id == *id).cloned() else {
+        return broken(sim, &format!("tells {id}, which is in no deck"));
+    };
+    let mut what = unseen(sim, &row);
+    let marked = line.starts_with("[agent-deck-watchdog] ") && !line.contains(char::is_control);
+    what.extend(said(vec![
+        (row.profile != *profile, "in another profile"),
+        (!marked || line.len() > 900, "with a line that is not ours"),
+    ]));
+    for what in what {
+        broken(sim, &format!("tells {id} ({}): {what}", row.title));
+    }
+    let look = sim.checks.seen.panes.get(id).map_or(0, |look| look.asked);
+    sim.checks.seen.permitted.insert(id.clone(), look);
+}
+
 /// Who must not be written to.
 fn harm(sim: &Sim, row: &Row) -> Vec<&'static str> {
     let checks = &sim.checks;
@@ -161,7 +180,10 @@ fn out_of_bounds(sim: &Sim, row: &Row) -> Vec<&'static str> {
             within(child.refused, 4 * MINUTE),
             "soon after a refused one",
         ),
-        (child.nudges >= EPISODE, "a fourth time in one episode"),
+        (
+            child.nudges >= EPISODE && !checks.unlimited,
+            "a fourth time in one episode",
+        ),
         (child.silent.is_some(), "after something went wrong"),
         (checks.recount.sends >= TURN, "a third time in one turn"),
         (

@@ -201,7 +201,8 @@ impl Play {
                 spacing: ms(sim.checks.spacing),
                 poller_dedup: ms(sim.checks.poller_dedup),
                 nudge_dedup: ms(sim.checks.nudge_dedup),
-                ..Limits::default()
+                max_nudges: if sim.checks.unlimited { 0 } else { 3 },
+                terminate: false,
             },
             threshold: ms(sim.checks.threshold),
             scope: agent_deck_watchdog::model::NoticeScope::Conductor,

@@ -6,7 +6,7 @@
 use std::panic::resume_unwind;
 
 use agent_deck_watchdog::clock::Time;
-use agent_deck_watchdog::guard::{NudgePermit, Permit};
+use agent_deck_watchdog::guard::{NoticePermit, NudgePermit, Permit};
 use agent_deck_watchdog::model::{
     AgentSays, Completion, Delivery, Flags, HookRecord, Level, NoAnswer, Pane, Pause, Pollers,
     Process, ProcessMark, Profile, Restarted, Scope, Screen, Session, SessionId, Shown, Sight,
@@ -288,6 +288,19 @@ impl World for Sim {
         }
         self.call("send", id.as_str());
         self.checks.recount.begun(&id, &profile, self.clocks.truth);
+        let pid = self.send(&id, true);
+        self.waited_for = Some(pid);
+        Ok(mark(pid))
+    }
+
+    fn begin_notice(&mut self, permit: NoticePermit, line: &str) -> Result<ProcessMark, String> {
+        let id = permit.id().clone();
+        checks_nudge::notice_begins(self, permit.profile(), &id, line);
+        self.advance(1);
+        if self.faults.no_start > self.truth() {
+            return Err("no such file".to_owned());
+        }
+        self.call("notice", id.as_str());
         let pid = self.send(&id, true);
         self.waited_for = Some(pid);
         Ok(mark(pid))

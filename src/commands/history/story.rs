@@ -254,6 +254,7 @@ impl Teller {
             // The same news again.
             "deduplicated" => return,
             "sent" => ("told", "", &mut summary.told),
+            "told" => ("told to its parent", "", &mut summary.told),
             "local only" => ("only written down", "", &mut summary.written),
             "rate-limited" => ("waits to be told", "", &mut 0),
             "failed" if again => ("not told yet, ", why, &mut 0),

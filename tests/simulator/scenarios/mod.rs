@@ -6,6 +6,7 @@
 mod alive;
 mod all_three;
 mod dead;
+mod deaths;
 mod fast_paths;
 mod guard;
 mod limits;
