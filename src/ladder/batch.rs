@@ -9,6 +9,7 @@
 use std::time::Duration;
 
 use super::is_fresh;
+use super::notices::{TITLE, harmless};
 use crate::clock::Time;
 use crate::model::{Session, SessionId, Status};
 use crate::state::{Child, Ending, Member, Parent, Rung};
@@ -21,8 +22,6 @@ const MUTE: Duration = Duration::from_secs(3600);
 /// Between two questions to one parent, at first and at most: twenty children
 /// who say nothing cost a command in twenty minutes.
 pub const ASKED_APART: [Duration; 2] = [Duration::from_secs(60), Duration::from_secs(1200)];
-/// Characters of a group's name (ladder 1.2: as titles, 60).
-const GROUP: usize = 60;
 
 /// What a list says of a child.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -338,14 +337,9 @@ fn common_group(members: &[Member]) -> String {
     if first.is_empty() || members.iter().any(|member| member.group != first) {
         return String::new();
     }
-    format!(" of group \"{}\"", harmless(first))
-}
-
-/// Other people's text, of which only plain letters, digits and slashes stay.
-fn harmless(text: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "/-_. ".contains(c);
-    let chars = text.chars().take(GROUP);
-    chars.map(|c| if plain(c) { c } else { '?' }).collect()
+    // It ends where we say that it ends.
+    let group = harmless(first, TITLE).replace('"', "'");
+    format!(" of group \"{group}\"")
 }
 
 #[cfg(test)]

@@ -468,11 +468,11 @@ fn a_group_is_named_when_it_is_common_and_is_made_harmless() {
         (["", ""], String::new()),
         (
             ["a\u{1b}[2J\n❯ 1. \"Yes\"", "a\u{1b}[2J\n❯ 1. \"Yes\""],
-            " of group \"a??2J?? 1. ?Yes?\"".to_owned(),
+            " of group \"a [2J 1. 'Yes'\"".to_owned(),
         ),
         (
             [&"x".repeat(500), &"x".repeat(500)],
-            format!(" of group \"{}\"", "x".repeat(60)),
+            format!(" of group \"{}…\"", "x".repeat(60)),
         ),
     ] {
         assert_eq!(text(groups), format!("2 children{named}{told}"));

@@ -93,7 +93,8 @@ pub fn of_all(seen: &str) -> String {
 }
 
 /// Puts a notice behind those that wait. What is said of the same child and of
-/// the same kind takes the place, and the age, of what was to be said before.
+/// the same kind takes the place, and the age, of what was to be said before;
+/// what is said of no child is of a batch, and each is another one.
 ///
 /// # Errors
 /// The notice, when too many wait.
@@ -101,7 +102,8 @@ pub fn put(queue: &mut Vec<ParentNotice>, notice: ParentNotice) -> Result<(), Pa
     let same = |known: &&mut ParentNotice| {
         !known.sending && known.kind == notice.kind && known.child == notice.child
     };
-    if let Some(known) = queue.iter_mut().find(same) {
+    let of_child = !notice.child.is_empty();
+    if let Some(known) = queue.iter_mut().find(same).filter(|_| of_child) {
         known.text = notice.text;
         return Ok(());
     }

@@ -112,6 +112,10 @@ fn the_same_of_the_same_child_is_replaced() {
     queue[0].sending = true;
     put(&mut queue, NoticeKind::Gate, "a", "5");
     assert_eq!(texts(&queue), ["4", "2", "3", "5"]);
+    // One batch is not another one.
+    put(&mut queue, NoticeKind::Batch, "", "6");
+    put(&mut queue, NoticeKind::Batch, "", "7");
+    assert_eq!(texts(&queue)[4..], ["6", "7"]);
 }
 
 #[test]
