@@ -7,6 +7,7 @@
 
 use std::time::Duration;
 
+use crate::batches;
 use crate::capabilities::patrol::{self, Need, Read, Terms};
 use crate::clock::{Time, spoken};
 use crate::deck::processes::bare_shell;
@@ -259,6 +260,7 @@ fn serve<W: World>(
             nudge::cannot_ask(watch, world, row, why);
             None
         }
+        Need::Ask if is_done(watch, world, row) => None,
         Need::Ask => nudge::ask(watch, world, row, digest),
         Need::Triage | Need::Stop => None,
         Need::HandOver => {
@@ -266,6 +268,15 @@ fn serve<W: World>(
             None
         }
     }
+}
+
+/// Before it is asked for the first time: whether it has said meanwhile that its
+/// work is over. The next list books that.
+fn is_done<W: World>(watch: &mut Watch, world: &mut W, row: &Session) -> bool {
+    if watch.state.child(row).nudges == 0 {
+        batches::refresh(watch, world, &row.profile, &row.parent);
+    }
+    patrol::is_settled(watch.state.child(row), row)
 }
 
 /// T17: somebody has to decide. Each decision is told once.

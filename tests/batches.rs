@@ -14,12 +14,17 @@ use common::Deck;
 use past::{once, pass};
 use scene::{acts, count, impatient, polls, turns, watching};
 use serde_json::Value;
-use waiting::{after, child, children, parent, said_before, says, until};
+use waiting::{after, child, children, said_before, says, until};
 
 /// A little more than the time for which all must be over, and quiet.
 const SETTLE: u64 = 121;
 /// How the line of a batch begins, behind its number.
 const OVER: &str = "is over: ";
+
+/// A conductor that is well, and may be written to.
+fn parent(deck: &Deck) -> String {
+    deck.conductor("ops").add()
+}
 
 /// A conductor with three children that are at work, seen once.
 fn three_at_work(deck: &Deck) -> (String, [String; 3]) {
@@ -95,6 +100,11 @@ fn batch_told_once() {
         count(&deck, "watchdog.log", &[&parent, "batch 1 is over"]),
         1
     );
+    let typed = || deck.typed(&parent).matches(told).count();
+    until(&deck, "word to the parent", || {
+        pass(&deck, 301);
+        typed() == 1
+    });
     for _ in 0..3 {
         after(&deck, 3600).silent();
     }
@@ -111,9 +121,13 @@ fn batch_told_once() {
     stopped(&deck, &three);
     once(&deck).silent();
     after(&deck, 3600).silent();
-    assert_eq!(lines(&deck), [told]);
+    assert_eq!((lines(&deck), typed()), (vec![told.to_owned()], 1));
     assert_eq!(remembered(&deck, &parent)["batch"], 1);
-    assert_eq!(asked(&deck, &parent), 1, "nobody has to be asked any more");
+    // No batch needs an answer any more; a question to a child does.
+    assert_eq!(asked(&deck, &parent), 2);
+    for id in [&one, &two, &three] {
+        assert_eq!(deck.sends_to(id).len(), 0, "who is done is not asked");
+    }
 }
 
 #[test]

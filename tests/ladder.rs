@@ -13,7 +13,7 @@ use common::Deck;
 use common::screens::{dialog, free_composer};
 use past::once;
 use scene::count;
-use waiting::{DEDUP, THRESHOLD, after, all_told, child, remembered, until, until_asked};
+use waiting::{DEDUP, THRESHOLD, after, all_told, child, remembered, says, until, until_asked};
 
 /// A conductor that is well, and may be written to.
 fn conductor(deck: &Deck) -> String {
@@ -164,6 +164,36 @@ fn a_decision_is_told_and_not_one_byte_is_typed() {
         (String::new(), 0)
     );
     assert_eq!(remembered(&deck, &kid)["rung"], "gated");
+}
+
+/// Three children finish: one notice, and none of them is asked.
+#[test]
+fn three_that_finish_are_one_notice() {
+    let deck = Deck::new();
+    let ops = conductor(&deck);
+    let titles = ["one", "two", "three"];
+    let kids = titles.map(|title| child(&deck, title, &ops).status("running").add());
+    once(&deck).silent();
+    for kid in &kids {
+        says(&deck, kid, "ok");
+        deck.set(kid, "status", "waiting");
+        deck.set(kid, "substate", "idle-at-empty-prompt");
+    }
+    once(&deck).silent();
+    after(&deck, 121).silent();
+    until_lines(&deck, &ops, 1);
+    let line = &lines(&deck, &ops)[0];
+    assert!(
+        line.contains("3 children") && line.contains("finished: 3 done"),
+        "{line}"
+    );
+    for _ in 0..3 {
+        after(&deck, DEDUP).silent();
+    }
+    assert_eq!(deck.sends().len(), 1);
+    for kid in &kids {
+        assert_eq!(remembered(&deck, kid)["rung"], "settled");
+    }
 }
 
 /// What is to be said of one that waits is not said when it does not any more.

@@ -12,7 +12,7 @@ use super::restart::others;
 use crate::clock::Time;
 use crate::deck::processes::is_shell;
 use crate::guard::{Rule, Verdict};
-use crate::ladder::{Listed, Shows};
+use crate::ladder::{Listed, Shows, is_fresh};
 use crate::model::{Process, Screen, Session, Silence, Status, Substate};
 use crate::state::{Child, Rung};
 
@@ -165,8 +165,9 @@ fn says(child: &Child, row: &Session) -> Listed {
 /// Whether it has said that its work is over since it last began to run; an
 /// older word is about another task.
 pub fn is_settled(child: &Child, row: &Session) -> bool {
-    let begun = child.ran.or(row.created);
-    child.over.is_some_and(|over| Some(over) >= begun)
+    child
+        .over
+        .is_some_and(|over| is_fresh(over, child.ran, row.created))
 }
 
 /// Whether it certainly has run. A row that was just added prints `idle`

@@ -30,6 +30,7 @@ mod scenarios;
 mod sending;
 mod sim;
 mod user;
+mod views;
 mod world;
 
 use chance::Chance;

@@ -19,7 +19,7 @@ use agent_deck_watchdog::watch::{Rules, Watch};
 use agent_deck_watchdog::{telling, world::World};
 
 use crate::sim::{Hint, Sim};
-use crate::world::Crash;
+use crate::views::Crash;
 use crate::{checks, checks_live};
 
 /// So long a `--once` run stays for a second look.
