@@ -173,8 +173,9 @@ impl Standing<'_> {
     /// How often it was asked, of how many times.
     fn nudges(&self) -> String {
         let asked = self.child.nudges;
+        let s = if asked == 1 { "" } else { "s" };
         match self.watch.rules.limits.max_nudges {
-            0 => format!("asked {asked} times, without a limit"),
+            0 => format!("asked {asked} time{s}, without a limit"),
             most => format!("asked {asked} of {most} times"),
         }
     }
