@@ -29,9 +29,10 @@ Restarts agent-deck sessions that died or went deaf, asks those that wait.
 Each command has --help, and all but print have --json.
 Settings (environment): AGENT_DECK_ROOT, AGENT_DECK_BIN, AGENT_DECK_PROFILE,
   MIN_GLOBAL_RESTART_INTERVAL_S, SAFETY_POLL_S, PROCESS_WATCH, NO_COLOR,
-  TELEGRAM_ESCALATION_CHAT_ID, POLLER_RESTART_DEDUP_S,
-  WAITING_PATROL_THRESHOLD_S, WAITING_PATROL_NUDGE_DEDUP_S.
-  See agent-deck-watchdog(1), or agent-deck-watchdog print man.
+  TELEGRAM_ESCALATION_CHAT_ID, POLLER_RESTART_DEDUP_S, PARENT_NOTICE_SCOPE,
+  WAITING_PATROL_THRESHOLD_S, WAITING_PATROL_NUDGE_DEDUP_S, TRIAGE_TIMEOUT_S,
+  WAITING_PATROL_MAX_NUDGES, WAITING_PATROL_TERMINATE, TRIAGE_CMD,
+  BATCH_NOTICE_MIN_CHILDREN. See agent-deck-watchdog(1), or its print man.
 Logs: $AGENT_DECK_ROOT/watchdog/, by default ~/.agent-deck/watchdog/.
 Exit: 0 done, 1 trouble found, 2 wrong use, 4 another instance, 5 system error.
 ";
