@@ -238,9 +238,12 @@ pub fn all_waits(desk: &Desk) -> Vec<Waits<'_>> {
 }
 
 impl Waits<'_> {
-    /// Whether there is nothing to say of it: its children are at work.
+    /// Whether there is nothing to say of it: its children are at work, or too few
+    /// to be told of together.
     pub fn is_quiet(&self) -> bool {
-        self.parent.queue.is_empty() && self.parent.settling_since.is_none()
+        let least = usize::try_from(self.desk.watch.rules.batch_min).unwrap_or(usize::MAX);
+        let settles = self.parent.settling_since.is_some() && self.parent.members.len() >= least;
+        self.parent.queue.is_empty() && !settles
     }
 
     /// Title and id, fit to be shown.
