@@ -358,7 +358,7 @@ fn the_ladder_is_told_once_and_in_words() {
     let of = |event: &str| entries.iter().filter(|e| e["event"] == *event).count();
     assert_eq!(
         (of("rung"), of("death"), of("stop"), of("told")),
-        (3, 1, 1, 3)
+        (4, 1, 3, 3)
     );
     let parent = "0a000001-1700000001";
     assert!(

@@ -378,7 +378,10 @@ impl Lines {
 /// It is needed only where the former lacks it.
 fn is_twin(before: &[Entry], twin: &Entry) -> bool {
     const NEAR: Duration = Duration::from_secs(2);
-    let acts = matches!(twin.kind, Kind::Attempt | Kind::Outcome | Kind::Refusal);
+    let acts = matches!(
+        twin.kind,
+        Kind::Attempt | Kind::Outcome | Kind::Refusal | Kind::Stop
+    );
     if !acts || twin.log != LOGS[2] {
         return false;
     }

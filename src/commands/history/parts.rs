@@ -130,6 +130,9 @@ fn session(entry: &mut Entry, sentence: &str) {
     } else if let Some(rest) = sentence.strip_prefix("restart: ") {
         let (word, text) = rest.split_once(": ").unwrap_or((rest, ""));
         (Kind::Outcome, word, text)
+    } else if let Some(rest) = sentence.strip_prefix("stop: ") {
+        let (word, text) = rest.split_once(": ").unwrap_or((rest, ""));
+        (Kind::Stop, word, text)
     } else if let Some((rule, text)) = sentence.strip_prefix("not restarted (").and_then(split) {
         (Kind::Refusal, rule, text)
     } else if sentence.starts_with(ASKED) {

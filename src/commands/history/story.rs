@@ -36,11 +36,6 @@ const ENDINGS: [(&str, &str); 4] = [
     ("no session is critical", "is at work again"),
 ];
 
-/// The rungs that are news by themselves.
-const RUNGS: [(Rung, &str); 2] = [
-    (Rung::HandedOver, "is beyond nudging"),
-    (Rung::StoppedByUs, "was stopped by the watchdog"),
-];
 /// How a line about a parent begins that was told, or could not be told.
 const PARENTS: [&str; 3] = ["told: ", "told, ", "undeliverable, "];
 /// Of these no parent was to hear: the owner wants it so.
@@ -318,21 +313,23 @@ impl Teller {
 
     /// A child climbs. What follows from most rungs is told by itself.
     fn rung(&mut self, entry: &Entry, rest: &[Entry]) {
-        for (rung, what) in RUNGS {
-            if entry.word == rung.word() && !heard_soon(entry, rest) {
-                self.item(entry, format_args!(" {what}"));
-            }
+        let over = entry.word == Rung::HandedOver.word();
+        if over && !heard_soon(entry, rest) {
+            self.item(entry, format_args!(" is beyond nudging"));
         }
     }
 
     /// A child is stopped, as its owner has opted in.
     fn stop(&mut self, entry: &Entry) {
-        let of = |part: &str| match part {
-            "" => String::new(),
-            part => format!(": {part}"),
+        let what = match entry.word.as_str() {
+            // What came of it follows.
+            "accepted" => return,
+            "done" => "was stopped by the watchdog",
+            "failed" => "could not be stopped",
+            _ => "is to be stopped",
         };
-        let (outcome, text) = (of(&entry.word), of(&entry.text));
-        let at = self.item(entry, format_args!(" is to be stopped{outcome}{text}"));
+        let between = if entry.text.is_empty() { "" } else { ": " };
+        let at = self.item(entry, format_args!(" {what}{between}{}", entry.text));
         self.items[at].light = Some(Light::Yellow);
     }
 
