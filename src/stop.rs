@@ -8,11 +8,11 @@
 use crate::capabilities::patrol;
 use crate::clock::Time;
 use crate::guard;
-use crate::ladder::{Deed, Event};
+use crate::ladder::{Deed, Event, Listed};
 use crate::model::{Level, Session, SessionId, Status, Stopped};
 use crate::parents;
 use crate::saving::save;
-use crate::state::{NoticeKind, say};
+use crate::state::{NoticeKind, Rung, say};
 use crate::telling::{self, Kind};
 use crate::typing::{Doubt, second_look, still_free};
 use crate::watch::{Deck, Watch};
@@ -71,7 +71,7 @@ pub fn stop<W: World>(
         not_stopped(watch, world, row, why);
         return Some(world.now().plus(poll));
     }
-    rungs::happens(watch, world, &row.id, Event::Deed(Deed::StopBegun));
+    begins(watch, world, &row.id);
     report::stop_begins(world, row, &verdict);
     match world.begin_stop(permit) {
         Err(why) => answered(watch, world, row, &Stopped::NotStarted(why)),
@@ -129,24 +129,32 @@ fn answered<W: World>(watch: &mut Watch, world: &mut W, row: &Session, answer: &
     }
 }
 
-/// A good list was booked: who should have stopped by now, and lives.
-pub fn book<W: World>(watch: &mut Watch, world: &mut W, deck: &Deck) {
+/// A good list came, which nobody has booked yet. Returns who was to be stopped
+/// and is; who lives instead has not been stopped.
+pub fn book<W: World>(watch: &mut Watch, world: &mut W, deck: &Deck) -> Vec<SessionId> {
     let running = watch.state.known_profile(&deck.profile);
-    if running.is_some_and(|profile| profile.running.is_some()) {
-        // Perhaps it is still at it.
-        return;
-    }
+    let busy = running.is_some_and(|profile| profile.running.is_some());
     let all = watch.state.children.iter();
     let begun = all.filter(|child| child.silent == BEGUN && child.profile == deck.profile);
-    let lives: Vec<Session> = begun
+    let rows: Vec<Session> = begun
         .filter_map(|child| deck.row(&child.id))
-        .filter(|row| row.status.is_alive() && patrol::is_child(row))
+        .filter(|row| patrol::is_child(row))
         .cloned()
         .collect();
-    for row in lives {
-        let why = format!("it is listed as {}", row.status.word());
-        failed(watch, world, &row, &why);
+    let mut stopped = Vec::new();
+    for row in rows {
+        if row.status == Status::Stopped {
+            // Between its end and that word it has read dead.
+            if watch.state.child(&row).rung == Rung::Dying {
+                rungs::happens(watch, world, &row.id, Event::Listed(Listed::Left));
+            }
+            stopped.push(row.id);
+        } else if row.status.is_alive() && !busy {
+            let why = format!("it is listed as {}", row.status.word());
+            failed(watch, world, &row, &why);
+        }
     }
+    stopped
 }
 
 /// T24: never again in this episode, and its owner hears of it.
@@ -159,23 +167,37 @@ fn failed<W: World>(watch: &mut Watch, world: &mut W, row: &Session, why: &str) 
         "{} ({}) could not be stopped: {why}; it is not tried again: please look",
         row.title, row.id
     );
-    let key = Kind::Unanswered.key(row.id.as_str());
-    telling::mention(&mut watch.state, &key, Level::Warning, &text, now);
+    let (kind, subject) = (Kind::Unanswered, row.id.as_str());
+    telling::keep(&mut watch.state, kind, subject, Level::Warning, &text, now);
 }
 
-/// T23: the list says that it is stopped, as we have asked. To be called before
-/// anything else is told to be over.
-pub fn stopped<W: World>(watch: &mut Watch, world: &mut W, row: &Session) {
-    let now = world.now();
-    let seen = "was stopped by the watchdog, as its autostop file and \
-        WAITING_PATROL_TERMINATE=1 allow";
-    report::stop_ends(world, row, "done", "it is listed as stopped");
-    let text = format!("{} ({}) {seen}", row.title, row.id);
-    let key = Kind::Unanswered.key(row.id.as_str());
-    // That it does not answer is over, without a second line.
-    telling::close(&mut watch.state, Kind::Unanswered, row.id.as_str());
-    telling::mention(&mut watch.state, &key, Level::Info, &text, now);
-    parents::notify(watch, world, &row.id, NoticeKind::Stopped, seen);
+/// T23: a list that was taken in says that they are stopped, as we have asked.
+pub fn tell<W: World>(watch: &mut Watch, world: &mut W, stopped: &[SessionId]) {
+    for id in stopped {
+        let rung = watch.state.known_child(id).map(|child| child.rung);
+        let Some(row) = watch
+            .row(id)
+            .filter(|_| rung == Some(Rung::StoppedByUs))
+            .cloned()
+        else {
+            continue;
+        };
+        let now = world.now();
+        let seen = "was stopped by the watchdog, as its autostop file and \
+            WAITING_PATROL_TERMINATE=1 allow";
+        report::stop_ends(world, &row, "done", "it is listed as stopped");
+        let text = format!("{} ({id}) {seen}", row.title);
+        let key = Kind::Unanswered.key(id.as_str());
+        telling::mention(&mut watch.state, &key, Level::Info, &text, now);
+        parents::notify(watch, world, id, NoticeKind::Stopped, seen);
+    }
+}
+
+/// Its stop is about to begin. That it does not answer is over with that: what
+/// is told next is what came of it.
+fn begins<W: World>(watch: &mut Watch, world: &mut W, id: &SessionId) {
+    rungs::happens(watch, world, id, Event::Deed(Deed::StopBegun));
+    telling::close(&mut watch.state, Kind::Unanswered, id.as_str());
 }
 
 /// A run begins: a stop that the one before had begun, or was about to begin,
@@ -188,6 +210,6 @@ pub fn recover<W: World>(watch: &mut Watch, world: &mut W) {
         .map(|intent| intent.id.clone())
         .collect();
     for id in open {
-        rungs::happens(watch, world, &id, Event::Deed(Deed::StopBegun));
+        begins(watch, world, &id);
     }
 }

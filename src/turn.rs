@@ -258,11 +258,12 @@ fn observe_one<W: World>(watch: &mut Watch, world: &mut W, profile: &Profile, be
     if deck.rows.iter().any(|row| row.status.is_alive()) && !watch.life_seen() {
         watch.state.life = Some(watch.rules.eyes.clone());
     }
+    let stopped = stop::book(watch, world, &deck);
     children::book(watch, world, &deck);
-    stop::book(watch, world, &deck);
     parents::book(watch, &deck);
     let over = batches::book(watch, world, &deck);
     plan(watch, deck);
+    stop::tell(watch, world, &stopped);
     batches::tell(watch, world, over);
     world.detail(profile.as_str(), &report::tick(watch, profile));
     if watch.rules.dry_run {
