@@ -154,6 +154,9 @@ fn not_before_an_hour_and_not_after_the_flag_is_gone() {
     hours_without(&deck, &kid, 0);
 }
 
+/// What has happened to a child that is due.
+type Change<'a> = &'a dyn Fn(&Deck, &str);
+
 /// Somebody is at it, or it is not certain: it is left alone, as often as one
 /// looks.
 #[test]
@@ -170,7 +173,7 @@ fn who_may_not_be_typed_into_is_not_stopped() {
         let screen = free_composer("● I do not know.");
         deck.set(kid, "pane", screen.replacen("❯\u{a0}", "❯\u{a0}why not", 1));
     };
-    let changes: [&dyn Fn(&Deck, &str); 5] = [&draft, &asks, &runs, &moves, &held];
+    let changes: [Change; 5] = [&draft, &asks, &runs, &moves, &held];
     for (which, change) in changes.into_iter().enumerate() {
         let (deck, kid) = due();
         change(&deck, &kid);
