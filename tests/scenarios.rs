@@ -353,9 +353,9 @@ const SCENARIOS: &[(&str, Place)] = &[
     ("batch-not-over", Tested("batches")),
     ("batch-wording", Tested("batches")),
     ("restarts-come-first", Tested("simulator/scenarios/deaths")),
-    ("triage-off-by-default", Waits(7)),
-    ("triage-strict-verdict", Waits(7)),
-    ("triage-budget-rotates", Waits(7)),
+    ("triage-off-by-default", Tested("triage")),
+    ("triage-strict-verdict", Tested("triage")),
+    ("triage-budget-rotates", Tested("triage")),
     // 10. Operations
     ("every-capability-wired", Tested("capabilities")),
     ("settings-from-the-environment", Tested("service")),
