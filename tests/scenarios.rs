@@ -14,6 +14,7 @@ enum Place {
     /// There as well, but for the part that waits for this issue.
     Partly(&'static str, u32),
     /// Nowhere before this issue.
+    #[allow(dead_code)] // none at present
     Waits(u32),
 }
 
