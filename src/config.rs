@@ -12,7 +12,7 @@ use crate::model::Profile;
 
 mod ladder;
 
-pub use ladder::Ladder;
+pub use ladder::{BATCH_MIN, Ladder, MAX_NUDGES, SCOPE, TERMINATE, TRIAGE_TIMEOUT};
 
 /// What may be set.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -21,7 +21,7 @@ use crate::watch::{Reading, Watch};
 use crate::world::World;
 
 /// `error` has to last this long (ladder 1.2).
-const DEATH_CONFIRM: Duration = Duration::from_secs(60);
+pub const DEATH_CONFIRM: Duration = Duration::from_secs(60);
 /// The screen is looked at in the middle of that time, and at its end.
 const LOOKS: Duration = Duration::from_secs(30);
 /// After so many of these times a screen that moves is no doubt any more (T27).

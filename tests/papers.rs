@@ -9,7 +9,10 @@ use std::fs;
 use std::path::Path;
 
 use agent_deck_watchdog::commands::print::NAMES;
+use agent_deck_watchdog::guard::NOTICE_INTERVAL;
 use agent_deck_watchdog::host::flags;
+use agent_deck_watchdog::ladder::notices::{LINE, line};
+use agent_deck_watchdog::parents::NOTICE_DEFER;
 use agent_deck_watchdog::{cli, config};
 
 type Words = BTreeSet<String>;
@@ -162,10 +165,13 @@ fn variables_are_the_same_everywhere() {
         .filter_map(|line| line.strip_prefix(".It Ev "));
     assert_eq!(items.map(str::to_owned).collect::<Words>(), help);
     // What the code looks up beside them is not ours.
-    let code = read("src/config.rs");
-    let code = code.split("#[cfg(test)]").next().unwrap();
+    let code = ["src/config.rs", "src/config/ladder.rs"].map(read);
+    let code = code
+        .each_ref()
+        .map(|file| file.split("#[cfg(test)]").next().unwrap());
     let quoted = code
-        .lines()
+        .iter()
+        .flat_map(|file| file.lines())
         .flat_map(|line| {
             line.split("//")
                 .next()
@@ -182,25 +188,75 @@ fn variables_are_the_same_everywhere() {
     assert!(read("src/commands/paper.rs").contains("\"NO_COLOR\""));
     quoted.insert("NO_COLOR".to_owned());
     assert_eq!(quoted, help);
-    // And the numbers.
-    for seconds in [config::SPACING, config::POLL] {
-        let row = rows.iter().find(|row| row.contains(seconds.name)).unwrap();
+    // `doctor` names those that are set.
+    let doctor = words(&read("src/commands/doctor/settings.rs"), is_variable);
+    let mut own = help;
+    own.remove("NO_COLOR");
+    assert!(own.is_subset(&doctor), "{own:?} {doctor:?}");
+}
+
+#[test]
+fn defaults_and_ranges_are_the_same_everywhere() {
+    let (man, readme) = (man(), read("README.md"));
+    let settings = section(&readme, "## Settings", "#");
+    let environment = section(&man, ".Sh ENVIRONMENT", ".Sh ");
+    let papers = |name: &str| {
+        let row = settings
+            .lines()
+            .find(|line| line.starts_with(&format!("| `{name}`")));
+        let item = section(environment, &format!(".It Ev {name}"), ".It");
+        (row.unwrap(), item)
+    };
+    for number in [
+        config::SPACING,
+        config::POLL,
+        config::POLLER_DEDUP,
+        config::THRESHOLD,
+        config::NUDGE_DEDUP,
+        config::MAX_NUDGES,
+        config::BATCH_MIN,
+        config::TRIAGE_TIMEOUT,
+        config::TERMINATE,
+    ] {
+        let (row, item) = papers(number.name);
+        let range = format!("{} to {}", number.least, number.most);
         assert!(
-            row.contains(&format!(
-                "| {} | {} to {}",
-                seconds.default, seconds.least, seconds.most
-            )),
+            row.contains(&format!("| {} | {range}", number.default)),
             "{row}"
         );
-        let item = section(environment, &format!(".It Ev {}", seconds.name), ".It");
+        assert!(item.contains(&format!("{range}.")), "{item}");
         assert!(
-            item.contains(&format!("{} to {}.", seconds.least, seconds.most)),
+            item.contains(&format!("Default {}", number.default)),
             "{item}"
         );
-        assert!(
-            item.contains(&format!("Default {}", seconds.default)),
-            "{item}"
-        );
+    }
+    let (name, usual) = config::SCOPE;
+    let (row, item) = papers(name);
+    assert!(row.contains(&format!("| `{usual}` |")), "{row}");
+    assert!(item.contains(&format!("Default\n.Ql {usual} .")), "{item}");
+    for word in ["off", "any"] {
+        assert!(row.contains(&format!("`{word}`")), "{row}");
+        assert!(item.contains(&format!(".Ql {word}")), "{item}");
+    }
+}
+
+/// The constants of the ladder that the user meets.
+#[test]
+fn what_a_parent_hears_is_as_the_papers_say() {
+    let (man, readme) = (man(), read("README.md"));
+    let notice = line(&[]);
+    let mark = notice.split(' ').next().unwrap();
+    let minutes = NOTICE_DEFER.as_secs() / 60;
+    for (file, text) in [("man page", man), ("README.md", readme)] {
+        let flat = text.replace('\n', " ");
+        for part in [
+            mark.to_owned(),
+            format!("{LINE} bytes"),
+            format!("{} s", NOTICE_INTERVAL.as_secs()),
+            format!("{minutes} min"),
+        ] {
+            assert!(flat.contains(&part), "{file}: {part}");
+        }
     }
 }
 

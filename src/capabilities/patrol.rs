@@ -17,7 +17,7 @@ use crate::model::{Process, Screen, Session, Silence, Status, Substate};
 use crate::state::{Child, Rung};
 
 /// So long neither waiting nor in error, and the episode is over (ladder 1.2).
-const RECOVERY: Duration = Duration::from_secs(300);
+pub const RECOVERY: Duration = Duration::from_secs(300);
 /// Times that triage may give a child more time in an episode (ladder 1.2).
 pub const MAX_EXTENDS: u32 = 3;
 /// The word for a hold that was told.

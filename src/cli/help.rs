@@ -29,9 +29,10 @@ Restarts agent-deck sessions that died or went deaf, asks those that wait.
 Each command has --help, and all but print have --json.
 Settings (environment): AGENT_DECK_ROOT, AGENT_DECK_BIN, AGENT_DECK_PROFILE,
   MIN_GLOBAL_RESTART_INTERVAL_S, SAFETY_POLL_S, PROCESS_WATCH, NO_COLOR,
-  TELEGRAM_ESCALATION_CHAT_ID, POLLER_RESTART_DEDUP_S,
-  WAITING_PATROL_THRESHOLD_S, WAITING_PATROL_NUDGE_DEDUP_S.
-  See agent-deck-watchdog(1), or agent-deck-watchdog print man.
+  TELEGRAM_ESCALATION_CHAT_ID, POLLER_RESTART_DEDUP_S, PARENT_NOTICE_SCOPE,
+  WAITING_PATROL_THRESHOLD_S, WAITING_PATROL_NUDGE_DEDUP_S, TRIAGE_TIMEOUT_S,
+  WAITING_PATROL_MAX_NUDGES, WAITING_PATROL_TERMINATE, TRIAGE_CMD,
+  BATCH_NOTICE_MIN_CHILDREN. See agent-deck-watchdog(1), or its print man.
 Logs: $AGENT_DECK_ROOT/watchdog/, by default ~/.agent-deck/watchdog/.
 Exit: 0 done, 1 trouble found, 2 wrong use, 4 another instance, 5 system error.
 ";
@@ -53,7 +54,8 @@ Usage: agent-deck-watchdog status [--all] [--json]
 
 Says whether the watchdog is alive, what needs attention, and one row for each
 watched session: what was observed and wanted, its restarts, what holds it
-back, what was last done. Sessions of which there is nothing to say are counted.
+back, how far asking has come, what was last done; then what waits to be told
+to parents. Sessions of which there is nothing to say are counted.
 
   --all   a row for those too
   --json  for programs; the shape is in agent-deck-watchdog(1)
@@ -101,8 +103,9 @@ left alone and why, what was told, when the watchdog itself did not run.
 Usage: agent-deck-watchdog explain <session> [--json]
 
 Says of one session, by id or title, why it is watched or not, what was
-observed, every guardrail with its numbers of this moment, and what would have
-to change for the watchdog to act.
+observed, how far asking has come, what it is to hear of its children, every
+guardrail with its numbers of this moment, and what would have to change for the
+watchdog to act.
 
   --json  for programs; the shape is in agent-deck-watchdog(1)
 ",
@@ -137,7 +140,8 @@ With off no longer (but for those that title or group make critical).
         help: "\
 Usage: agent-deck-watchdog hold <session> [<until> | off] [--json]
 
-Leaves a session, by id or title, alone: it is neither restarted nor asked.
+Leaves a session, by id or title, alone: it is neither restarted, stopped
+nor written to.
 Until: 2h, 30m, 1d, or a time such as 2026-11-30T22:00Z; without it for good.
 ",
     },
@@ -148,7 +152,7 @@ Until: 2h, 30m, 1d, or a time such as 2026-11-30T22:00Z; without it for good.
         help: "\
 Usage: agent-deck-watchdog pause [<until> | off] [--json]
 
-Watches and tells, but restarts and asks nobody.
+Watches and tells, but restarts, stops and writes to nobody.
 Until: 2h, 30m, 1d, or a time such as 2026-11-30T22:00Z; without it for good.
 ",
     },

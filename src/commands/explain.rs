@@ -5,6 +5,7 @@
 
 use super::desk::Desk;
 use super::find::Known;
+use super::ladder::{standing, waits};
 use super::paper::{Light, Paper, Said, add, short, wrap};
 use super::rows::{Row, critical_by, row};
 use super::status::{json_row, last, lifts};
@@ -13,7 +14,7 @@ use crate::capabilities::look::Finding;
 use crate::capabilities::patrol::{is_child, silence};
 use crate::cli::Exit;
 use crate::clock::{Time, spoken};
-use crate::guard::Verdict;
+use crate::guard::{self, Verdict};
 use crate::host::logs::escape;
 use crate::json::{Value, object, put};
 use crate::model::{Pane, Session, Status};
@@ -27,8 +28,13 @@ const INDENT: usize = 13;
 pub struct Explained<'a> {
     desk: &'a Desk,
     row: Row<'a>,
-    /// Why nothing may be typed into it, where it is a child that waits.
+    /// Why nothing may be typed into it, where it is a child that waits, or a
+    /// parent for whom something waits.
     silence: Option<Result<&'static str, String>>,
+    /// Every rule about a message to it as a parent, where one waits.
+    notice: Option<Verdict>,
+    /// Every rule about its stop, where it is a child and stops are allowed.
+    stop: Option<Verdict>,
 }
 
 /// Looks at one session.
@@ -42,7 +48,10 @@ pub fn explain<'a>(desk: &'a mut Desk, known: &'a Known) -> Result<Explained<'a>
         if critical && row.status == Status::Error && !row.archived {
             desk.examine(row);
         }
-        if row.status == Status::Waiting && is_child(row) {
+        let child = row.status == Status::Waiting && is_child(row);
+        let parent = matches!(row.status, Status::Waiting | Status::Idle)
+            && waits(desk, &row.id).is_some_and(|waits| waits.verdict().is_some());
+        if child || parent {
             silence = Some(why_silent(desk, row));
         }
     }
@@ -62,7 +71,16 @@ pub fn explain<'a>(desk: &'a mut Desk, known: &'a Known) -> Result<Explained<'a>
         listed,
         desk.now,
     );
-    Ok(Explained { desk, row, silence })
+    let watch = &desk.watch;
+    let stops = listed.filter(|row| is_child(row) && watch.rules.limits.terminate);
+    Ok(Explained {
+        notice: waits(desk, &known.id).and_then(|waits| waits.verdict()),
+        stop: stops
+            .map(|row| guard::stop_verdict(&watch.state, &watch.surroundings(), row, desk.now)),
+        desk,
+        row,
+        silence,
+    })
 }
 
 /// Why nothing may be typed into a child: an empty word when its input is free.
@@ -173,6 +191,9 @@ impl Explained<'_> {
                 ));
             }
         }
+        if let Some(standing) = standing(&self.row, self.desk) {
+            said.0.extend(standing.sentences());
+        }
         let memory = self.row.memory;
         if let Some(memory) = memory.filter(|memory| memory.since_well > 0) {
             let count = memory.since_well;
@@ -183,6 +204,23 @@ impl Explained<'_> {
         match self.row.last_act() {
             Some(act) => said.say(format_args!("{}", last(&act, now))),
             None => said.say(format_args!("nothing is remembered that was done about it")),
+        }
+    }
+
+    /// What it is to hear of its children, and why it has not heard it yet.
+    fn children(&self, said: &mut Said) {
+        if let Some(waits) = waits(self.desk, self.row.id) {
+            said.0.extend(waits.sentences());
+        }
+        match &self.silence {
+            Some(Ok("")) | None => {}
+            Some(Ok(why)) if self.notice.is_some() => said.say(format_args!(
+                "nothing may be typed to it; its screen shows now: {why}"
+            )),
+            Some(Err(why)) if self.notice.is_some() => {
+                said.say(format_args!("its screen cannot be read: {}", escape(why)));
+            }
+            Some(_) => {}
         }
     }
 
@@ -312,20 +350,23 @@ impl Explained<'_> {
     }
 
     /// Every verdict with its name.
-    fn verdicts(&self) -> [(&'static str, &Option<Verdict>); 3] {
+    fn verdicts(&self) -> [(&'static str, &Option<Verdict>); 5] {
         [
             ("restart", &self.row.restart),
             ("for poller", &self.row.poller),
             ("message", &self.row.nudge),
+            ("notice", &self.notice),
+            ("stop", &self.stop),
         ]
     }
 
-    fn sections(&self) -> [(&'static str, Vec<String>); 5] {
+    fn sections(&self) -> [(&'static str, Vec<String>); 6] {
         type Tell<'a> = fn(&Explained<'a>, &mut Said);
-        let sections: [(&str, Tell); 5] = [
+        let sections: [(&str, Tell); 6] = [
             ("watched", Explained::watched),
             ("observed", Explained::observed),
             ("remembered", Explained::remembered),
+            ("children", Explained::children),
             ("told", Explained::told),
             ("to act", Explained::to_act),
         ];

@@ -9,6 +9,7 @@
 //! | `desk.rs` | what a reading command has before it |
 //! | `life.rs` | is the watchdog alive? |
 //! | `find.rs` | a session by id or title |
+//! | `ladder.rs` | where a child stands on the ladder, what waits for a parent |
 //! | `paper.rs` | text on a terminal |
 //! | `packed.rs` | what is printed, packed |
 
@@ -29,6 +30,7 @@ pub mod doctor;
 pub mod explain;
 pub mod find;
 pub mod history;
+pub mod ladder;
 pub mod life;
 mod packed;
 pub mod paper;

@@ -6,6 +6,7 @@
 use std::fmt::Arguments;
 
 use super::desk::{Desk, subject};
+use super::ladder::{Standing, Waits, all_waits, standing};
 use super::paper::{Light, Paper, add, cell, wrap};
 use super::rows::{Act, Row, rows};
 use super::{FORMAT, Report};
@@ -37,6 +38,8 @@ pub struct Status<'a> {
     attention: Vec<Attention>,
     rows: Vec<Row<'a>>,
     quiet: usize,
+    /// Batches of children that are at work are shown too.
+    all: bool,
 }
 
 /// Looks.
@@ -47,6 +50,7 @@ pub fn status(desk: &Desk, all: bool) -> Status<'_> {
         attention: attention(desk),
         quiet: 0,
         rows: Vec::new(),
+        all,
     };
     for row in rows(watch, &desk.machine.settings.profiles, desk.now) {
         if all || !row.is_quiet(watch) {
@@ -131,6 +135,27 @@ impl Status<'_> {
     }
 }
 
+impl Status<'_> {
+    /// The parents for whom something waits, and with `--all` those of whose
+    /// children a batch is open.
+    fn parents(&self, paper: &Paper, page: &mut String) {
+        let mut waits = all_waits(self.desk);
+        waits.retain(|waits| self.all || !waits.is_quiet());
+        if waits.is_empty() {
+            return;
+        }
+        page.push('\n');
+        paper.lit(page, Light::Strong, format_args!("PARENTS"));
+        page.push('\n');
+        for waits in waits {
+            wrap(page, "", &waits.name(), 2);
+            for sentence in waits.sentences() {
+                wrap(page, "    ", &sentence, 6);
+            }
+        }
+    }
+}
+
 fn pause(flags: &Flags, now: Time) -> String {
     let Some(pause) = flags.pause else {
         return "not paused".to_owned();
@@ -201,6 +226,7 @@ impl Report for Status<'_> {
         for row in &self.rows {
             lines(&mut page, row, self.desk);
         }
+        self.parents(paper, &mut page);
         match (self.quiet, self.rows.len()) {
             (0, 0) => page.push_str("\nNo session is watched.\n"),
             (0, _) => {}
@@ -218,6 +244,7 @@ impl Report for Status<'_> {
     }
 
     fn json(&self) -> Value {
+        let parents: Vec<Value> = all_waits(self.desk).iter().map(Waits::json).collect();
         let stamp = |at: Option<Time>| at.map(Time::rfc3339);
         let mut attention = Vec::new();
         for of in &self.attention {
@@ -241,6 +268,7 @@ impl Report for Status<'_> {
             "paused": pause,
             "attention": attention,
             "sessions": sessions,
+            "parents": parents,
             "quiet": self.quiet,
         })
     }
@@ -290,6 +318,9 @@ fn lines(page: &mut String, row: &Row, desk: &Desk) {
         let span = spoken(now.since(since));
         more(format_args!("the same screen for {span}"));
     }
+    for sentence in standing(row, desk).iter().flat_map(Standing::sentences) {
+        more(format_args!("{sentence}"));
+    }
     if let Some(act) = row.last_act() {
         more(format_args!("last: {}", last(&act, now)));
     }
@@ -305,6 +336,7 @@ pub fn json_row(row: &Row, desk: &Desk) -> Value {
             "until": answer.lifts.map(Time::rfc3339),
         }));
     }
+    let ladder = standing(row, desk).map(|standing| standing.json());
     let refusal = row.left_alone(desk);
     let refusal = refusal.map(|(rule, text)| object!({ "rule": rule, "text": text }));
     let act = row.last_act().map(|act| {
@@ -333,6 +365,7 @@ pub fn json_row(row: &Row, desk: &Desk) -> Value {
         "next_slot": row.next_slot().map(Time::rfc3339),
         "held_back": held_back,
         "left_alone": refusal,
+        "ladder": ladder,
         "last_act": act,
     })
 }

@@ -268,12 +268,14 @@ pub fn hold(
         let name = written.name;
         let what = match (wanted, on) {
             (None, true) => {
-                format!("Paused {words}: it watches and tells, and restarts and asks nobody.")
+                format!(
+                    "Paused {words}: it watches and tells, and restarts, stops and writes to nobody."
+                )
             }
             (None, false) if !written.changed => "It was not paused.".to_owned(),
             (None, false) => "Not paused any more.".to_owned(),
             (Some(_), true) => {
-                format!("{name} is left alone {words}: neither restarted nor asked.")
+                format!("{name} is left alone {words}: neither restarted, stopped nor written to.")
             }
             (Some(_), false) if !written.changed => format!("{name} was not held."),
             (Some(_), false) => format!("{name} is not held any more."),

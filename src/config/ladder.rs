@@ -58,6 +58,9 @@ pub const TERMINATE: Whole = Whole {
     most: 1,
 };
 
+/// Whom notices may be typed to, and which it is by default (ladder 1.2).
+pub const SCOPE: (&str, &str) = ("PARENT_NOTICE_SCOPE", "conductor");
+
 impl Ladder {
     /// Reads them out of an environment.
     ///
@@ -80,13 +83,13 @@ impl Ladder {
 }
 
 fn scope(environment: Environment) -> Result<NoticeScope, String> {
-    let name = "PARENT_NOTICE_SCOPE";
+    let (name, usual) = SCOPE;
     let value = set(environment, name).map(|value| value.to_string_lossy().into_owned());
-    match value.as_deref() {
-        None | Some("conductor") => Ok(NoticeScope::Conductor),
-        Some("off") => Ok(NoticeScope::Off),
-        Some("any") => Ok(NoticeScope::Any),
-        Some(other) => Err(format!(
+    match value.as_deref().unwrap_or(usual) {
+        "conductor" => Ok(NoticeScope::Conductor),
+        "off" => Ok(NoticeScope::Off),
+        "any" => Ok(NoticeScope::Any),
+        other => Err(format!(
             "{name}={other:?} cannot be used: off, conductor or any"
         )),
     }

@@ -16,6 +16,11 @@ const TEXT: usize = 400;
 /// Notices that may wait for one parent; more are only written down.
 pub const QUEUE: usize = 100;
 
+/// Why nobody is told who has it switched off.
+pub const OFF: &str = "PARENT_NOTICE_SCOPE is off";
+/// Why a parent is not told where only conductors are.
+pub const NO_CONDUCTOR: &str = "the parent is no conductor";
+
 /// How each line begins: no heartbeat, which agent-deck may drop (contract
 /// 5.5), and nothing that an agent takes for a command.
 const MARK: &str = "[agent-deck-watchdog] ";
@@ -44,8 +49,8 @@ pub fn in_scope(scope: NoticeScope, parent: Option<&Session>) -> Result<(), &'st
         return Err("the parent is not listed");
     };
     match scope {
-        NoticeScope::Off => Err("PARENT_NOTICE_SCOPE is off"),
-        NoticeScope::Conductor if !row.is_conductor_like() => Err("the parent is no conductor"),
+        NoticeScope::Off => Err(OFF),
+        NoticeScope::Conductor if !row.is_conductor_like() => Err(NO_CONDUCTOR),
         NoticeScope::Conductor | NoticeScope::Any => Ok(()),
     }
 }

@@ -25,7 +25,7 @@ pub const FILE: &str = ".config/agent-deck-watchdog.env";
 const FILE_MOST: u64 = 64 << 10;
 
 /// The variables of [`Settings`].
-const SETTINGS: [&str; 10] = [
+const SETTINGS: [&str; 16] = [
     "AGENT_DECK_ROOT",
     "AGENT_DECK_BIN",
     "AGENT_DECK_PROFILE",
@@ -33,6 +33,12 @@ const SETTINGS: [&str; 10] = [
     "POLLER_RESTART_DEDUP_S",
     "WAITING_PATROL_THRESHOLD_S",
     "WAITING_PATROL_NUDGE_DEDUP_S",
+    "WAITING_PATROL_MAX_NUDGES",
+    "PARENT_NOTICE_SCOPE",
+    "BATCH_NOTICE_MIN_CHILDREN",
+    "TRIAGE_CMD",
+    "TRIAGE_TIMEOUT_S",
+    "WAITING_PATROL_TERMINATE",
     "MIN_GLOBAL_RESTART_INTERVAL_S",
     "SAFETY_POLL_S",
     "PROCESS_WATCH",

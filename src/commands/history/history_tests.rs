@@ -27,10 +27,12 @@ fn text(history: &History) -> String {
     history.text(&Paper::plain())
 }
 
-/// A copy of the recorded night.
-fn recorded() -> Scratch {
+/// A copy of a recorded night.
+fn recorded(name: &str) -> Scratch {
     let scratch = Scratch::new();
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/recordings/night");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/recordings")
+        .join(name);
     for file in fs::read_dir(folder).unwrap() {
         let file = file.unwrap();
         let content = fs::read(file.path()).unwrap();
@@ -74,7 +76,7 @@ fn fits_a_screen(page: &str) {
 
 #[test]
 fn a_bad_night_is_told_as_a_person_would() {
-    let scratch = recorded();
+    let scratch = recorded("night");
     scratch.write("restart.log.2.gz", "");
     scratch.write("escalations.log.1.zst", "");
     let page = text(&night(scratch.path(), None));
@@ -84,7 +86,7 @@ fn a_bad_night_is_told_as_a_person_would() {
 
 #[test]
 fn of_one_session_only_its_own_acts_are_told_and_counted() {
-    let scratch = recorded();
+    let scratch = recorded("night");
     for wanted in ["fix: api tests", "4d5e6f70-1796000300", "4d5e"] {
         let history = night(scratch.path(), Some(wanted));
         let page = text(&history);
@@ -329,7 +331,7 @@ fn rotated_files_are_read_from_the_oldest_on_and_none_twice() {
 
 #[test]
 fn where_restart_log_is_lost_its_twin_is_told() {
-    let scratch = recorded();
+    let scratch = recorded("night");
     fs::remove_file(scratch.join("restart.log")).unwrap();
     fs::remove_file(scratch.join("restart.log.1")).unwrap();
     let page = text(&night(scratch.path(), None));
@@ -339,6 +341,30 @@ fn where_restart_log_is_lost_its_twin_is_told() {
         lines.map(str::to_owned).collect()
     };
     assert_eq!(acts(&page), acts(&whole), "{page}");
+}
+
+/// The ladder on one page: what stands in two logs is told once, what nobody was
+/// to hear is not told.
+#[test]
+fn the_ladder_is_told_once_and_in_words() {
+    let scratch = recorded("ladder-night");
+    let page = text(&night(scratch.path(), None));
+    assert_eq!(page, golden("ladder-night.txt"), "\n{page}");
+    // The parent's own story has it too.
+    let own = text(&night(scratch.path(), Some("conductor-ops")));
+    assert!(own.contains("conductor-ops was told"), "{own}");
+    let all = theirs(&night(scratch.path(), None).json());
+    let entries = all["entries"].as_array().unwrap();
+    let of = |event: &str| entries.iter().filter(|e| e["event"] == *event).count();
+    assert_eq!(
+        (of("rung"), of("death"), of("stop"), of("told")),
+        (3, 1, 1, 3)
+    );
+    let parent = "0a000001-1700000001";
+    assert!(
+        entries.iter().any(|entry| entry["parent"] == *parent),
+        "{all}"
+    );
 }
 
 #[test]

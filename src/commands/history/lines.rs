@@ -43,6 +43,12 @@ pub enum Kind {
     Told,
     /// A child was asked to report.
     Nudge,
+    /// A child changed its rung on the ladder.
+    Rung,
+    /// A child died.
+    Death,
+    /// A child is stopped, by the two opt-ins of the ladder's last rung.
+    Stop,
     /// A session lives again.
     Alive,
     /// Anything else.
@@ -62,6 +68,9 @@ impl Kind {
             Kind::Refusal => "refusal",
             Kind::Told => "told",
             Kind::Nudge => "nudge",
+            Kind::Rung => "rung",
+            Kind::Death => "death",
+            Kind::Stop => "stop",
             Kind::Alive => "alive",
             Kind::Note => "note",
             Kind::End => "end",
@@ -71,8 +80,8 @@ impl Kind {
     fn rank(self) -> u8 {
         match self {
             Kind::Start | Kind::End => 0,
-            Kind::Attempt | Kind::Outcome | Kind::Refusal => 1,
-            Kind::Nudge | Kind::Alive | Kind::Note => 2,
+            Kind::Attempt | Kind::Outcome | Kind::Refusal | Kind::Stop => 1,
+            Kind::Nudge | Kind::Rung | Kind::Death | Kind::Alive | Kind::Note => 2,
             Kind::Told => 3,
         }
     }
@@ -97,12 +106,14 @@ pub struct Entry {
     pub profile: String,
     /// It is about a poller.
     pub deaf: bool,
-    /// The outcome, or the rule of a refusal.
+    /// The outcome, the rule of a refusal, or the rung that was reached.
     pub word: String,
     /// Keys of the episodes that were told, with blanks between them.
     pub episodes: String,
     /// The evidence, or the sentence.
     pub text: String,
+    /// Id of the parent that was told, or could not be told, of its child.
+    pub parent: String,
     /// Why a message did not go out.
     pub why: String,
     /// Of a start: the last line before it.
@@ -116,7 +127,7 @@ impl Entry {
             key.split_once(':')
                 .is_some_and(|(_, subject)| subject == id)
         };
-        self.session == id || self.episodes.split(' ').any(of)
+        self.session == id || self.parent == id || self.episodes.split(' ').any(of)
     }
 }
 

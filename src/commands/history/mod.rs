@@ -196,7 +196,7 @@ fn line(entry: &Entry) -> Value {
     let (outcome, rule, capability) = match entry.kind {
         lines::Kind::Refusal => ("", entry.word.as_str(), capability),
         lines::Kind::Attempt | lines::Kind::Outcome => (entry.word.as_str(), "", capability),
-        lines::Kind::Told => (entry.word.as_str(), "", ""),
+        lines::Kind::Told | lines::Kind::Stop => (entry.word.as_str(), "", ""),
         _ => ("", "", ""),
     };
     let mut add = |name: &str, text: &str| {
@@ -215,6 +215,7 @@ fn line(entry: &Entry) -> Value {
     add("outcome", outcome);
     add("rule", rule);
     add("episode", &entry.episodes);
+    add("parent", &entry.parent);
     add("text", &entry.text);
     add("why", &entry.why);
     Value::Object(object)

@@ -50,12 +50,18 @@ impl Names {
 
     /// The name of what a line is about.
     pub fn of(&self, entry: &Entry) -> String {
-        let id = entry.session.as_str();
-        let title = match (id.is_empty(), self.title(id)) {
-            (true, _) if entry.title == "watchdog" => return "the watchdog".to_owned(),
-            (true, _) => return escape(&cut(&entry.title, TITLE)),
-            (false, "") => return id.to_owned(),
-            (false, title) => title,
+        match entry.session.as_str() {
+            "" if entry.title == "watchdog" => "the watchdog".to_owned(),
+            "" => escape(&cut(&entry.title, TITLE)),
+            id => self.of_id(id),
+        }
+    }
+
+    /// The name of a session.
+    pub fn of_id(&self, id: &str) -> String {
+        let title = match self.title(id) {
+            "" => return id.to_owned(),
+            title => title,
         };
         let shown = escape(&cut(title, TITLE));
         match self.is_shared(id, title) {

@@ -9,6 +9,7 @@ use crate::clock::Time;
 use crate::json::Value;
 use crate::model::SessionId;
 use crate::report::ASKED;
+use crate::state::Rung;
 
 /// What the watchdog says of itself, when it starts and when it ends.
 const STARTS: &str = " starts as process ";
@@ -133,6 +134,10 @@ fn session(entry: &mut Entry, sentence: &str) {
         (Kind::Refusal, rule, text)
     } else if sentence.starts_with(ASKED) {
         (Kind::Nudge, "", sentence)
+    } else if let Some(rung) = rung(sentence) {
+        (Kind::Rung, rung.word(), sentence)
+    } else if let Some(text) = sentence.strip_prefix("it died: ") {
+        (Kind::Death, "", text)
     } else if sentence.starts_with("lives again after ") {
         (Kind::Alive, "", sentence)
     } else if let Some(text) = sentence.strip_suffix(", left alone")
@@ -146,6 +151,14 @@ fn session(entry: &mut Entry, sentence: &str) {
     entry.word.push_str(word);
     entry.text.push_str(text);
     entry.deaf = kind == Kind::Attempt && text.starts_with("nobody polls Telegram");
+}
+
+/// The rung to which a child climbs, as in `nudged -> handed-over (T11)`.
+fn rung(sentence: &str) -> Option<Rung> {
+    let (from, rest) = sentence.split_once(" -> ")?;
+    let (to, row) = rest.split_once(" (")?;
+    let of = |word: &str| Rung::ALL.iter().find(|rung| rung.word() == word).copied();
+    of(from).filter(|_| row.ends_with(')')).and(of(to))
 }
 
 /// Seconds since 1970, with or without a part of one.
@@ -182,6 +195,7 @@ pub fn object(line: &str, log: &'static str) -> Line {
         entry.text.push_str(text("text"));
         entry.level.push_str(text("severity"));
         entry.word.push_str(text("outcome"));
+        entry.parent.push_str(text("parent"));
         entry.episodes.push_str(text("episode"));
         for key in text("episode").split(' ') {
             let (_, id) = key.split_once(':').unwrap_or_default();
@@ -200,6 +214,7 @@ pub fn object(line: &str, log: &'static str) -> Line {
         "attempt" => (Kind::Attempt, "", "evidence"),
         "outcome" => (Kind::Outcome, text("outcome"), "text"),
         "refusal" => (Kind::Refusal, text("rule"), "text"),
+        "stop" => (Kind::Stop, text("outcome"), "text"),
         other => (Kind::Note, other, "text"),
     };
     entry.kind = kind;

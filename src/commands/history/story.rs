@@ -10,6 +10,8 @@ use super::lines::{Entry, Kind, LOGS};
 use super::names::Names;
 use crate::clock::Time;
 use crate::commands::paper::{Light, add};
+use crate::ladder::notices;
+use crate::state::Rung;
 use crate::telling::is_given_up;
 
 /// A refusal that is over by then was no news (DESIGN 1.1: told after that).
@@ -33,6 +35,16 @@ const ENDINGS: [(&str, &str); 4] = [
     ("paused: it watches", "is at work again"),
     ("no session is critical", "is at work again"),
 ];
+
+/// The rungs that are news by themselves.
+const RUNGS: [(Rung, &str); 2] = [
+    (Rung::HandedOver, "is beyond nudging"),
+    (Rung::StoppedByUs, "was stopped by the watchdog"),
+];
+/// How a line about a parent begins that was told, or could not be told.
+const PARENTS: [&str; 3] = ["told: ", "told, ", "undeliverable, "];
+/// Of these no parent was to hear: the owner wants it so.
+const NOT_MEANT: [&str; 2] = [notices::OFF, notices::NO_CONDUCTOR];
 
 /// Something to tell.
 #[derive(Clone, Debug)]
@@ -163,7 +175,15 @@ impl Teller {
                 self.summary.nudges += 1;
                 self.item(entry, format_args!(" was {}", entry.text));
             }
-            Kind::Told => self.told(entry),
+            Kind::Rung => self.rung(entry, rest),
+            Kind::Death if heard_soon(entry, rest) => {}
+            Kind::Death => {
+                let at = self.item(entry, format_args!(" is dead: {}", entry.text));
+                self.items[at].light = Some(Light::Yellow);
+            }
+            Kind::Stop => self.stop(entry),
+            Kind::Told if entry.parent.is_empty() => self.told(entry),
+            Kind::Told => self.parent_told(entry),
             Kind::Note => self.note(entry, rest),
             // The watchdog's own life is told elsewhere.
             Kind::Start | Kind::End => {}
@@ -254,7 +274,6 @@ impl Teller {
             // The same news again.
             "deduplicated" => return,
             "sent" => ("told", "", &mut summary.told),
-            "told" => ("told to its parent", "", &mut summary.told),
             "local only" => ("only written down", "", &mut summary.written),
             "rate-limited" => ("waits to be told", "", &mut 0),
             "failed" if again => ("not told yet, ", why, &mut 0),
@@ -297,6 +316,51 @@ impl Teller {
         }
     }
 
+    /// A child climbs. What follows from most rungs is told by itself.
+    fn rung(&mut self, entry: &Entry, rest: &[Entry]) {
+        for (rung, what) in RUNGS {
+            if entry.word == rung.word() && !heard_soon(entry, rest) {
+                self.item(entry, format_args!(" {what}"));
+            }
+        }
+    }
+
+    /// A child is stopped, as its owner has opted in.
+    fn stop(&mut self, entry: &Entry) {
+        let of = |part: &str| match part {
+            "" => String::new(),
+            part => format!(": {part}"),
+        };
+        let (outcome, text) = (of(&entry.word), of(&entry.text));
+        let at = self.item(entry, format_args!(" is to be stopped{outcome}{text}"));
+        self.items[at].light = Some(Light::Yellow);
+    }
+
+    /// A notice to a parent has come to its end.
+    fn parent_told(&mut self, entry: &Entry) {
+        if NOT_MEANT.contains(&entry.why.as_str()) {
+            return;
+        }
+        let (parent, text) = (
+            self.names.of_id(&entry.parent),
+            self.names.without_ids(entry),
+        );
+        let why = match entry.why.as_str() {
+            "" => String::new(),
+            why => format!(", {why}"),
+        };
+        let (word, count) = match entry.word.as_str() {
+            "told" => ("told", &mut self.summary.told),
+            _ => ("could not be told", &mut self.summary.not_told),
+        };
+        *count += 1;
+        let verb = if word == "told" { " was" } else { "" };
+        let at = self.item(entry, format_args!("{parent}{verb} {word}{why}: {text}"));
+        let item = &mut self.items[at];
+        item.about.clone_from(&entry.episodes);
+        item.light = (word != "told").then_some(Light::Yellow);
+    }
+
     /// Anything else that stands in `watchdog.log`.
     fn note(&mut self, entry: &Entry, rest: &[Entry]) {
         let text = entry.text.as_str();
@@ -307,6 +371,10 @@ impl Teller {
             || begins("no fast path")
             || begins("the fast path is back")
             || text.contains(super::parts::ONE_TURN)
+            // That stands in `escalations.log` too.
+            || (!entry.session.is_empty() && PARENTS.iter().any(|begin| begins(begin)))
+            // Why that matters follows.
+            || (begins("waits on an unchanged screen") && heard_soon(entry, rest))
         {
             return;
         }
@@ -353,6 +421,20 @@ impl Teller {
         self.items.retain(|item| !item.quiet);
         (self.items, self.summary)
     }
+}
+
+/// Whether something about the same session follows soon that says more: it was
+/// asked, or somebody was told.
+fn heard_soon(entry: &Entry, rest: &[Entry]) -> bool {
+    let soon = rest
+        .iter()
+        .take(REACH)
+        .take_while(|next| next.at.since(entry.at) <= SOON);
+    let mut own = soon.filter(|next| next.session == entry.session);
+    own.any(|next| {
+        let heard = next.kind == Kind::Told && next.word != "deduplicated";
+        next.kind == Kind::Nudge || (heard && !NOT_MEANT.contains(&next.why.as_str()))
+    })
 }
 
 /// Why a session was restarted, as a person says it.
