@@ -10,7 +10,8 @@
 //! - [`turn`]: one turn on one page
 //! - [`pollers`], [`patrol`], [`deaths`]: the second and the third capability in a
 //!   turn, and children that died; [`children`]: what a list says of all children
-//! - [`nudge`]: asking a child; [`batches`]: children of one parent that are over
+//! - [`nudge`]: asking a child; [`triage`]: asking the user's program about it;
+//!   [`batches`]: children of one parent that are over
 //!   together; [`parents`]: telling a parent; [`typing`]: the looks that permit
 //!   both; [`act`]: restarting a session; [`settle`]: what becomes of commands that
 //!   were left behind
@@ -64,6 +65,7 @@ pub mod state;
 pub mod stored;
 pub mod telling;
 pub mod together;
+pub mod triage;
 pub mod turn;
 pub mod typing;
 pub mod watch;

@@ -20,6 +20,7 @@ use crate::parents;
 use crate::rungs;
 use crate::state::{Child, NoticeKind, say};
 use crate::telling::{self, Kind};
+use crate::triage;
 use crate::watch::{Reading, Watch};
 use crate::world::World;
 
@@ -262,7 +263,12 @@ fn serve<W: World>(
         }
         Need::Ask if is_done(watch, world, row) => None,
         Need::Ask => nudge::ask(watch, world, row, digest),
-        Need::Triage | Need::Stop => None,
+        Need::Triage => {
+            let since = watch.state.child(row).since;
+            let waited = since.map_or(Duration::ZERO, |since| now.since(since));
+            triage::begin(watch, world, row, waited)
+        }
+        Need::Stop => None,
         Need::HandOver => {
             hand_over(watch, world, row, false);
             None

@@ -25,7 +25,7 @@ use crate::state::Episode;
 use crate::telling::{self, Kind};
 use crate::watch::{Deck, Watch};
 use crate::world::World;
-use crate::{batches, children, deaths, pace, parents, patrol, pollers, refusal, report};
+use crate::{batches, children, deaths, pace, parents, patrol, pollers, refusal, report, triage};
 
 /// A list older than this may not know of an archive or a stop (contract 5.6).
 const FRESH: Duration = Duration::from_secs(1);
@@ -41,8 +41,10 @@ pub fn turn<W: World>(watch: &mut Watch, world: &mut W) {
     watch.take_flags(world.flags(), now);
     patrol::refill(watch);
     batches::refill(watch);
+    triage::refill(watch);
     requests(watch, world);
     settle(watch, world);
+    advised(watch, world);
     observe(watch, world);
     serve(watch, world);
     lasting::book(watch, world.now());
@@ -60,12 +62,20 @@ pub fn between<W: World>(watch: &mut Watch, world: &mut W) {
     }
     settle(watch, world);
     serve(watch, world);
+    advised(watch, world);
     let served = pollers::step(watch, world) || deaths::step(watch, world);
     if !served && !parents::step(watch, world) {
         patrol::step(watch, world);
     }
     // What acts waits for the disk itself; a reading need not.
     finish(watch, world, &before, false);
+}
+
+/// Takes what triage says; who should be stopped is handed over.
+fn advised<W: World>(watch: &mut Watch, world: &mut W) {
+    if let Some(row) = triage::step(watch, world) {
+        patrol::hand_over(watch, world, &row, true);
+    }
 }
 
 /// When a piece of the other capabilities is due.

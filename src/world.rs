@@ -9,6 +9,7 @@ use std::time::Duration;
 use crate::clock::Time;
 use crate::guard::{NoticePermit, NudgePermit, Permit};
 use crate::json::Map;
+use crate::ladder::triage::{Case, Heard};
 use crate::model::{
     AgentSays, Completion, Delivery, Flags, Level, NoAnswer, Pane, Pollers, Process, ProcessMark,
     Profile, Restarted, Scope, Session, SessionId, Shown, Sight, Telegram, Traces,
@@ -148,6 +149,17 @@ pub trait World {
 
     /// Waits for the started send, of either kind, up to its deadline; never ends it.
     fn finish_send(&mut self) -> Ran<Delivery>;
+
+    /// Asks the triage program about a child, by the text of its screen; the
+    /// answer comes from [`World::triaged`].
+    ///
+    /// # Errors
+    /// When its screen is not the one that makes it due, or cannot be read:
+    /// nothing has happened then.
+    fn begin_triage(&mut self, case: &Case) -> Result<(), String>;
+
+    /// What came of the last [`World::begin_triage`], once something has.
+    fn triaged(&mut self) -> Option<Heard>;
 
     /// Whether that process, started by this or an earlier run, still runs.
     fn still_runs(&mut self, mark: ProcessMark) -> bool;

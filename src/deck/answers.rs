@@ -19,7 +19,7 @@ mod show;
 
 pub use children::children;
 pub use list::{Listed, list};
-pub use pane::{form, pane};
+pub use pane::{form, pane, plain};
 pub use profiles::{ProfileRow, profiles, version};
 pub use restart::restart;
 pub use send::send;

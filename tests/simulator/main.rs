@@ -29,6 +29,7 @@ mod run;
 mod scenarios;
 mod sending;
 mod sim;
+mod triages;
 mod user;
 mod views;
 mod world;

@@ -5,6 +5,7 @@
 
 use agent_deck_watchdog::clock::Time;
 use agent_deck_watchdog::guard::{NoticePermit, NudgePermit, Permit};
+use agent_deck_watchdog::ladder::triage::{Case, Heard};
 use agent_deck_watchdog::model::{
     AgentSays, Completion, Delivery, Flags, HookRecord, Level, NoAnswer, Pane, Pause, Pollers,
     Process, ProcessMark, Profile, Restarted, Scope, Session, SessionId, Shown, Sight, Telegram,
@@ -318,6 +319,14 @@ impl World for Sim {
         }
         self.tell_history("it goes on".to_owned());
         Ran::StillRunning
+    }
+
+    fn begin_triage(&mut self, case: &Case) -> Result<(), String> {
+        self.triage_begins(case)
+    }
+
+    fn triaged(&mut self) -> Option<Heard> {
+        self.triage_answers()
     }
 
     fn still_runs(&mut self, mark: ProcessMark) -> bool {
