@@ -2,6 +2,7 @@
 //!
 //! This file does not know what follows from an answer.
 
+use std::panic::resume_unwind;
 use std::time::Duration;
 
 use agent_deck_watchdog::capabilities::patrol;
@@ -10,8 +11,9 @@ use agent_deck_watchdog::model::{Pane, SessionId};
 
 use crate::checks::{self, broken};
 use crate::sim::Sim;
+use crate::views::Crash;
 
-/// Until it has answered.
+/// Until it has answered, as a rule.
 const TAKES_MS: u64 = 5000;
 /// Questions to a child before triage is asked about it.
 const NUDGES: u32 = 3;
@@ -24,6 +26,10 @@ pub struct Triage {
     pub answer: Answer,
     /// The child it is asked about, and for which call.
     asked: Option<(SessionId, u64)>,
+    /// Milliseconds until it has answered.
+    pub takes: u64,
+    /// The watchdog is killed while it runs.
+    pub crashes: bool,
     heard: Option<Heard>,
     calls: u64,
 }
@@ -34,6 +40,8 @@ impl Default for Triage {
             on: false,
             answer: says(Advice::Extend),
             asked: None,
+            takes: TAKES_MS,
+            crashes: false,
             heard: None,
             calls: 0,
         }
@@ -83,15 +91,21 @@ impl Sim {
         self.call("triage", case.id.as_str());
         self.checks.recount.triages += 1;
         self.triage.calls += 1;
-        let call = self.triage.calls;
+        let (call, takes) = (self.triage.calls, self.triage.takes);
         self.triage.asked = Some((case.id.clone(), call));
-        self.after(TAKES_MS, move |sim| {
+        if self.triage.crashes {
+            self.after(takes / 2, |sim| {
+                sim.tell_history("CRASH while triage runs".to_owned());
+                resume_unwind(Box::new(Crash));
+            });
+        }
+        self.after(takes, move |sim| {
             let asked = sim.triage.asked.as_ref();
             let id = asked.filter(|(_, of)| *of == call).map(|(id, _)| id);
             sim.triage.heard = id.map(|id| Heard {
                 id: id.clone(),
                 answer: sim.triage.answer,
-                took: Duration::from_millis(TAKES_MS),
+                took: Duration::from_millis(takes),
             });
         });
         Ok(())
@@ -105,7 +119,10 @@ impl Sim {
         let waited = child.map_or(0, |child| child.waited(now));
         let row = self.rows.iter().find(|row| row.id == case.id);
         let disk = self.disk.clone().unwrap_or_default();
-        let open = String::from_utf8_lossy(&disk).contains("\"triage_open\":true");
+        let disk: serde_json::Value = serde_json::from_slice(&disk).unwrap_or_default();
+        let children = disk["state"]["children"].as_array();
+        let open = |c: &serde_json::Value| c["id"] == case.id.as_str() && c["triage_open"] == true;
+        let open = children.is_some_and(|all| all.iter().any(open));
         let facts = [
             (!self.triage.on, "there is no program"),
             (self.triage.is_open(), "while another one runs"),

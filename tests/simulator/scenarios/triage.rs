@@ -33,6 +33,17 @@ fn triages(stage: &Stage, id: &SessionId) -> usize {
     calls.filter(|(_, of)| of == id.as_str()).count()
 }
 
+/// Runs until the program was asked, and has not answered.
+fn until_asked(stage: &mut Stage) {
+    for _ in 0..DUE + 60 {
+        if !stage.calls("triage").is_empty() {
+            return;
+        }
+        stage.seconds(1);
+    }
+    panic!("nobody was asked about: {}", stage.log());
+}
+
 fn rung(stage: &Stage, id: &SessionId) -> String {
     let child = stage.remembered_child(id);
     child["rung"].as_str().unwrap_or_default().to_owned()
@@ -100,9 +111,7 @@ fn triage_retry_asks_once_more() {
 fn triage_retry_types_into_nothing_but_a_free_composer() {
     let mut stage = advised(Advice::Retry);
     let id = mute(&mut stage, "worker-a");
-    while stage.calls("triage").is_empty() {
-        stage.seconds(1);
-    }
+    until_asked(&mut stage);
     // A reader is in between: somebody begins to type.
     stage.sim().stands(&id, Some(Silence::Draft));
     stage.seconds(HOUR);
@@ -168,15 +177,34 @@ fn triage_budget_rotates() {
     }
 }
 
+/// Whoever moves while it waits for its turn has to wait for its time anew.
+#[test]
+fn triage_forgets_a_turn_when_the_screen_moves() {
+    let mut stage = advised(Advice::Extend);
+    stage.sim().triage.takes = 60_000;
+    let ids: Vec<SessionId> = (0..3)
+        .map(|n| mute(&mut stage, &format!("worker-{n}")))
+        .collect();
+    until_asked(&mut stage);
+    stage.seconds(20);
+    let (_, first) = stage.calls("triage")[0].clone();
+    let moved = ids.iter().find(|id| id.as_str() != first).unwrap();
+    stage.sim().moves(moved);
+    stage.sim().hook(moved, "Notification");
+    stage.seconds(400);
+    let asked = |stage: &Stage| ids.iter().map(|id| triages(stage, id)).sum::<usize>();
+    assert_eq!((asked(&stage), triages(&stage, moved)), (2, 0));
+    stage.seconds(600);
+    assert_eq!((asked(&stage), triages(&stage, moved)), (3, 1));
+}
+
 /// A child that left waiting meanwhile: what is said of it then is dropped.
 #[test]
 fn triage_comes_too_late_for_who_works_again() {
     for advice in [Advice::Retry, Advice::Terminate] {
         let mut stage = advised(advice);
         let id = mute(&mut stage, "worker-a");
-        while stage.calls("triage").is_empty() {
-            stage.seconds(1);
-        }
+        until_asked(&mut stage);
         stage.sim().word(&id, Status::Running);
         stage.sim().hook(&id, "UserPromptSubmit");
         stage.seconds(2 * HOUR);
@@ -189,10 +217,9 @@ fn triage_comes_too_late_for_who_works_again() {
 #[test]
 fn triage_of_a_gated_child_is_dropped() {
     let mut stage = advised(Advice::Terminate);
+    stage.sim().triage.takes = 20_000;
     let id = mute(&mut stage, "worker-a");
-    while stage.calls("triage").is_empty() {
-        stage.seconds(1);
-    }
+    until_asked(&mut stage);
     stage.sim().stands(&id, Some(Silence::Dialog));
     stage.sim().hook(&id, "PermissionRequest");
     stage.seconds(3 * HOUR);
@@ -208,27 +235,10 @@ fn triage_and_a_crash() {
         stage.sim().triage.on = true;
         stage.sim().triage.answer = says(Advice::Terminate);
         let id = mute(&mut stage, "worker-a");
-        let saves = loop {
-            let saves = stage.sim().saves;
-            if stage.remembered_child(&id)["nudges"] == 3 {
-                break saves;
-            }
-            stage.seconds(10);
-        };
-        // The save that notes the call is one of the next ones.
-        stage.seconds(HOUR - 120);
-        let _ = saves;
-        while stage.remembered_child(&id)["triage_open"] != true {
-            let next = stage.sim().saves;
-            stage.sim().crash_at = None;
-            if triages(&stage, &id) == 0 {
-                stage.sim().crash_at = Some((next + 1, true));
-            }
-            stage.seconds(1);
-            assert!(stage.says("dropped") == 0);
-        }
-        stage.seconds(600);
-        assert!(triages(&stage, &id) <= 1);
+        stage.sim().triage.crashes = true;
+        stage.seconds(DUE + 600);
+        stage.sim().triage.crashes = false;
+        assert_eq!(triages(&stage, &id), 1);
         assert_eq!(stage.says("the watchdog ended before the answer came"), 1);
         let child = stage.remembered_child(&id);
         assert_eq!(
@@ -251,7 +261,7 @@ fn triage_in_a_dry_run_is_only_named() {
     stage.sim().dry_run = true;
     stage.seconds(600);
     assert_eq!(triages(&stage, &id), 0);
-    assert_eq!(stage.says("would be triaged"), 1, "{}", stage.log());
+    assert!(stage.says("would be triaged") > 0, "{}", stage.log());
 }
 
 /// A pause, and the minute after a time in which nobody looked.
