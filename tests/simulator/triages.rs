@@ -18,6 +18,17 @@ const TAKES_MS: u64 = 5000;
 /// Questions to a child before triage is asked about it.
 const NUDGES: u32 = 3;
 
+/// All that it may come to.
+pub const ANSWERS: [Answer; 4] = [
+    says(Advice::Retry),
+    says(Advice::Extend),
+    says(Advice::Terminate),
+    Answer {
+        advice: Advice::Extend,
+        fallback: Some("it failed"),
+    },
+];
+
 /// The program.
 pub struct Triage {
     /// It is set.
@@ -49,7 +60,7 @@ impl Default for Triage {
 }
 
 /// An answer in its own words.
-pub fn says(advice: Advice) -> Answer {
+pub const fn says(advice: Advice) -> Answer {
     Answer {
         advice,
         fallback: None,
