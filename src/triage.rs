@@ -111,7 +111,10 @@ fn still_due(watch: &Watch, id: &SessionId, now: Time) -> Option<Session> {
     let child = watch.state.known_child(id)?;
     let rung = matches!(child.rung, Rung::Nudged | Rung::Triage);
     let free = patrol::limit(row).is_none() && !child.triage_open;
-    let ripe = child.waits && rung && free && watch.state.is_listed(&row.profile);
+    // It may have had its turn to come when its screen changed.
+    let waited = child.since.map_or(Duration::ZERO, |since| now.since(since));
+    let still = child.waits && waited > watch.rules.threshold;
+    let ripe = still && rung && free && watch.state.is_listed(&row.profile);
     let around = watch.surroundings();
     let verdict = guard::nudge_verdict(&watch.state, &around, row, now);
     let held = verdict.refusals().any(|no| HOLDS.contains(&no.rule));
@@ -167,6 +170,13 @@ pub fn step<W: World>(watch: &mut Watch, world: &mut W) -> Option<Session> {
     };
     child.retried |= end == End::Ask;
     child.retry_due = end == End::Ask;
+    if let Some(reading) = watch.rounds.readings.get_mut(&id) {
+        // Nothing else says that it is due.
+        reading.due = match end {
+            End::Ask => world.now(),
+            End::More | End::Over => reading.due,
+        };
+    }
     world.note(Level::Info, &subject, &format!("{said}{counts}"));
     if end == End::More {
         extend(watch, world, &id);

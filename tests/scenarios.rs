@@ -5,7 +5,7 @@
 use std::fs;
 use std::path::Path;
 
-use Place::{Partly, Tested, Waits};
+use Place::{Partly, Tested};
 
 /// Where the test of a scenario is.
 enum Place {
@@ -13,9 +13,6 @@ enum Place {
     Tested(&'static str),
     /// There as well, but for the part that waits for this issue.
     Partly(&'static str, u32),
-    /// Nowhere before this issue.
-    #[allow(dead_code)] // none at present
-    Waits(u32),
 }
 
 impl Place {
@@ -23,7 +20,6 @@ impl Place {
     fn files(&self) -> Vec<&'static str> {
         match self {
             Tested(files) | Partly(files, _) => files.split(' ').collect(),
-            Waits(_) => Vec::new(),
         }
     }
 
@@ -31,7 +27,7 @@ impl Place {
     fn waits_for(&self) -> Option<u32> {
         match self {
             Tested(_) => None,
-            Partly(_, issue) | Waits(issue) => Some(*issue),
+            Partly(_, issue) => Some(*issue),
         }
     }
 }
