@@ -127,13 +127,13 @@ install:
 	@umask 022 && mkdir -p '$(DESTDIR)$(PREFIX)/bin' '$(SHARE)/man/man1' '$(SHARE)/$(NAME)'
 	@$(call put_binary,$(DESTDIR)$(PREFIX)/bin)
 	@cp contrib/$(NAME).1 '$(SHARE)/man/man1/$(NAME).1'
-	@cp contrib/escalate.sh contrib/logrotate.conf contrib/$(NAME)-failed.service '$(SHARE)/$(NAME)/'
+	@cp contrib/escalate.sh contrib/triage-claude contrib/logrotate.conf contrib/$(NAME)-failed.service '$(SHARE)/$(NAME)/'
 	@for file in $(NAME).service com.agentdeck.watchdog.plist crontab.example; do \
 	    sed -e 's|%h/.agent-deck/watchdog/$(NAME)|$(PREFIX)/bin/$(NAME)|' \
 	        -e 's|[$$]HOME/.agent-deck/watchdog/$(NAME)|$(PREFIX)/bin/$(NAME)|' \
 	        "contrib/$$file" >'$(SHARE)/$(NAME)/'"$$file" || exit 1; \
 	done
-	@chmod 644 '$(SHARE)/man/man1/$(NAME).1' '$(SHARE)/$(NAME)'/* && chmod 755 '$(SHARE)/$(NAME)/escalate.sh'
+	@chmod 644 '$(SHARE)/man/man1/$(NAME).1' '$(SHARE)/$(NAME)'/* && chmod 755 '$(SHARE)/$(NAME)/escalate.sh' '$(SHARE)/$(NAME)/triage-claude'
 	@echo 'installed $(DESTDIR)$(PREFIX)/bin/$(NAME), its man page, and $(SHARE)/$(NAME)/'
 	@echo 'next, as the user it is for: $(NAME) doctor; what starts it: its print systemd, launchd or cron'
 	@echo 'to be told by Telegram: $(NAME) print escalate >~/.agent-deck/watchdog/escalate.sh, and chmod 700 it'

@@ -7,13 +7,14 @@ use std::io::{Error, Result};
 use std::{env, fs};
 
 /// Those of `src/commands/print.rs`, in the same order; its tests compare them.
-const FILES: [&str; 7] = [
+const FILES: [&str; 8] = [
     "agent-deck-watchdog.service",
     "agent-deck-watchdog-failed.service",
     "com.agentdeck.watchdog.plist",
     "crontab.example",
     "logrotate.conf",
     "escalate.sh",
+    "triage-claude",
     "agent-deck-watchdog.1",
 ];
 

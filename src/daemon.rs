@@ -23,7 +23,7 @@ use crate::state::State;
 use crate::telling::{self, Kind};
 use crate::watch::Watch;
 use crate::world::World;
-use crate::{pace, parents, saving, turn};
+use crate::{pace, parents, saving, stop, triage, turn};
 
 /// So long the daemon waits for another instance to leave (DESIGN 2.1).
 const LOCK_PATIENCE: Duration = Duration::from_secs(120);
@@ -68,6 +68,8 @@ pub fn run(settings: Settings, mode: Mode) -> Exit {
     } else {
         telling::forget_handed_over(&mut watch.state, &mut machine);
         parents::recover(&mut watch, &mut machine);
+        triage::recover(&mut watch, &mut machine);
+        stop::recover(&mut watch, &mut machine);
     }
     greet(&mut machine);
     if mode.once {
@@ -200,7 +202,7 @@ fn greet(machine: &mut Machine) {
 fn once(watch: &mut Watch, machine: &mut Machine) -> Exit {
     turn::turn(watch, machine);
     let end = machine.now().plus(ONCE_STAYS);
-    // A second look that has to agree, and a message that is under way.
+    // A second look that has to agree, a message or triage that is under way.
     loop {
         let now = machine.now();
         let confirms = |p: &crate::watch::Planned| p.first.is_some() && p.due <= end;
@@ -210,7 +212,8 @@ fn once(watch: &mut Watch, machine: &mut Machine) -> Exit {
             .filter(|p| confirms(p))
             .map(|p| p.due)
             .min();
-        let telling = machine.is_telling();
+        let triaging = machine.is_triaging();
+        let telling = machine.is_telling() || triaging.is_some();
         // Pieces that are due by now: their number in a turn is bounded.
         let piece = turn::next_piece(watch).filter(|due| *due <= now);
         if machine.leaving() || (look.is_none() && piece.is_none() && !telling) {
@@ -218,7 +221,7 @@ fn once(watch: &mut Watch, machine: &mut Machine) -> Exit {
         }
         let due = look.into_iter().chain(piece).min();
         let rest = due.map_or(LOCK_AGAIN, |due| due.since(now));
-        machine.pulse.rest(rest);
+        machine.pulse.rest(rest.min(triaging.unwrap_or(rest)));
         turn::between(watch, machine);
     }
     machine.turn_complete();
@@ -299,7 +302,7 @@ fn wait_for_next(watch: &mut Watch, machine: &mut Machine, begin: Time) {
             return;
         }
         let due = turn::next_due(watch).filter(|due| *due <= now).is_some();
-        if look || due || machine.is_telling() {
+        if look || due || machine.is_telling() || machine.is_triaging().is_some() {
             turn::between(watch, machine);
             follow_processes(watch, machine);
         }
@@ -317,6 +320,9 @@ fn wait_for_next(watch: &mut Watch, machine: &mut Machine, begin: Time) {
         if machine.is_telling() {
             // Its deadline is looked after in between.
             rest = rest.min(TELLING_LOOK);
+        }
+        if let Some(look) = machine.is_triaging() {
+            rest = rest.min(look);
         }
         machine.pulse.rest(rest);
     }

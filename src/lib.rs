@@ -10,7 +10,8 @@
 //! - [`turn`]: one turn on one page
 //! - [`pollers`], [`patrol`], [`deaths`]: the second and the third capability in a
 //!   turn, and children that died; [`children`]: what a list says of all children
-//! - [`nudge`]: asking a child; [`batches`]: children of one parent that are over
+//! - [`nudge`]: asking a child; [`triage`]: asking the user's program about it;
+//!   [`stop`]: the last rung; [`batches`]: children of one parent that are over
 //!   together; [`parents`]: telling a parent; [`typing`]: the looks that permit
 //!   both; [`act`]: restarting a session; [`settle`]: what becomes of commands that
 //!   were left behind
@@ -61,9 +62,11 @@ pub mod saving;
 mod scratch;
 pub mod settle;
 pub mod state;
+pub mod stop;
 pub mod stored;
 pub mod telling;
 pub mod together;
+pub mod triage;
 pub mod turn;
 pub mod typing;
 pub mod watch;

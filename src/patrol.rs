@@ -19,7 +19,9 @@ use crate::pace;
 use crate::parents;
 use crate::rungs;
 use crate::state::{Child, NoticeKind, say};
+use crate::stop;
 use crate::telling::{self, Kind};
+use crate::triage;
 use crate::watch::{Reading, Watch};
 use crate::world::World;
 
@@ -262,7 +264,11 @@ fn serve<W: World>(
         }
         Need::Ask if is_done(watch, world, row) => None,
         Need::Ask => nudge::ask(watch, world, row, digest),
-        Need::Triage | Need::Stop => None,
+        Need::Triage => {
+            let since = watch.state.child(row).since.unwrap_or(now);
+            triage::begin(watch, world, row, now.since(since))
+        }
+        Need::Stop => stop::stop(watch, world, row, digest),
         Need::HandOver => {
             hand_over(watch, world, row, false);
             None

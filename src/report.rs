@@ -8,6 +8,7 @@ use crate::json::{Map, Value, put};
 use crate::model::{Level, Profile, Session, SessionId, Status};
 use crate::outcome::Line;
 use crate::remember;
+use crate::telling::{self, Kind};
 use crate::watch::Watch;
 use crate::world::{Record, World};
 
@@ -86,6 +87,45 @@ pub fn poller<W: World>(world: &mut W, row: &Session, outcome: &str, sentence: &
     );
 }
 
+/// A child is about to be stopped.
+pub fn stop_begins<W: World>(world: &mut W, row: &Session, verdict: &Verdict) {
+    let text = "was asked as often as it may be, and both opt-ins are given";
+    stop(world, row, "begun", text, Some(verdict));
+    // Told is what comes of it.
+    let text = format!("{} ({}) is stopped: it {text}", row.title, row.id);
+    let key = Kind::Unanswered.key(row.id.as_str());
+    telling::write(world, &key, Level::Warning, &text, "local only", "");
+}
+
+/// What came of a stop.
+pub fn stop_ends<W: World>(world: &mut W, row: &Session, outcome: &str, why: &str) {
+    stop(world, row, outcome, why, None);
+}
+
+fn stop<W: World>(
+    world: &mut W,
+    row: &Session,
+    outcome: &str,
+    text: &str,
+    guard: Option<&Verdict>,
+) {
+    let mut line = Map::new();
+    put(&mut line, "event", &"stop");
+    put(&mut line, "action", &"stop");
+    put(&mut line, "capability", &"patrol");
+    put(&mut line, "profile", &row.profile.as_str());
+    put(&mut line, "session", &row.id.as_str());
+    put(&mut line, "title", &row.title);
+    put(&mut line, "outcome", &outcome);
+    put(&mut line, "text", &text);
+    if let Some(verdict) = guard {
+        put(&mut line, "guard", &rules(verdict));
+    }
+    world.record(Record::Restart(line));
+    let sentence = format!("stop: {outcome}: {text}");
+    world.note(Level::Warning, &named(row), &sentence);
+}
+
 /// A session that reads dead or is deaf is left alone.
 pub fn refusal<W: World>(
     world: &mut W,
@@ -161,6 +201,7 @@ fn rules(verdict: &Verdict) -> Value {
     Value::Object(rules)
 }
 
-fn named(row: &Session) -> String {
+/// How lines about a session begin.
+pub fn named(row: &Session) -> String {
     format!("{} {}", row.title, row.id)
 }

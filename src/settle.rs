@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use crate::clock::{Time, spoken};
-use crate::deck::argv::{RESTART_DEADLINE, SEND_DEADLINE};
+use crate::deck::argv::{RESTART_DEADLINE, SEND_DEADLINE, STOP_DEADLINE};
 use crate::deck::processes::deck_commands;
 use crate::guard::begun;
 use crate::model::{Level, Process, ProcessMark, Profile, Restarted, Scope, SessionId, Sight};
@@ -48,10 +48,11 @@ fn goes_on<W: World>(world: &mut W, intent: &Intent) -> bool {
     }
     match world.processes(Scope::All) {
         Sight::Seen(table) if intent.sends => table.iter().any(|p| sends(p, &intent.id)),
-        Sight::Seen(table) => deck_commands(&table)
-            .changing
-            .iter()
-            .any(|(_, verb)| verb.contains("restart")),
+        Sight::Seen(table) => {
+            let wanted = if intent.stops { "stop" } else { "restart" };
+            let changing = deck_commands(&table).changing;
+            changing.iter().any(|(_, verb)| verb.contains(wanted))
+        }
         Sight::Blind(_) => world.now().since(intent.since) < deadline(intent),
     }
 }
@@ -64,10 +65,10 @@ fn sends(process: &Process, id: &SessionId) -> bool {
 
 /// After this a command is told to be late.
 fn deadline(intent: &Intent) -> Duration {
-    if intent.sends {
-        SEND_DEADLINE
-    } else {
-        RESTART_DEADLINE
+    match (intent.sends, intent.stops) {
+        (true, _) => SEND_DEADLINE,
+        (false, true) => STOP_DEADLINE,
+        (false, false) => RESTART_DEADLINE,
     }
 }
 
@@ -88,6 +89,11 @@ fn lost<W: World>(watch: &mut Watch, world: &mut W, intent: &Intent) {
             report::ASKED
         );
         return world.note(Level::Info, intent.id.as_str(), &sentence);
+    }
+    if intent.stops {
+        // The next list says what became of it.
+        let sentence = "the stop ended: nobody waited for the answer, it counts";
+        return world.note(Level::Warning, intent.id.as_str(), sentence);
     }
     if intent.process.is_none() {
         let at = now.min(intent.since.plus(START_SLACK));

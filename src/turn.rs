@@ -25,7 +25,9 @@ use crate::state::Episode;
 use crate::telling::{self, Kind};
 use crate::watch::{Deck, Watch};
 use crate::world::World;
-use crate::{batches, children, deaths, pace, parents, patrol, pollers, refusal, report};
+use crate::{
+    batches, children, deaths, pace, parents, patrol, pollers, refusal, report, stop, triage,
+};
 
 /// A list older than this may not know of an archive or a stop (contract 5.6).
 const FRESH: Duration = Duration::from_secs(1);
@@ -41,8 +43,10 @@ pub fn turn<W: World>(watch: &mut Watch, world: &mut W) {
     watch.take_flags(world.flags(), now);
     patrol::refill(watch);
     batches::refill(watch);
+    triage::refill(watch);
     requests(watch, world);
     settle(watch, world);
+    advised(watch, world);
     observe(watch, world);
     serve(watch, world);
     lasting::book(watch, world.now());
@@ -60,12 +64,20 @@ pub fn between<W: World>(watch: &mut Watch, world: &mut W) {
     }
     settle(watch, world);
     serve(watch, world);
+    advised(watch, world);
     let served = pollers::step(watch, world) || deaths::step(watch, world);
     if !served && !parents::step(watch, world) {
         patrol::step(watch, world);
     }
     // What acts waits for the disk itself; a reading need not.
     finish(watch, world, &before, false);
+}
+
+/// Takes what triage says; who should be stopped is handed over.
+fn advised<W: World>(watch: &mut Watch, world: &mut W) {
+    if let Some(row) = triage::step(watch, world) {
+        patrol::hand_over(watch, world, &row, true);
+    }
 }
 
 /// When a piece of the other capabilities is due.
@@ -246,10 +258,12 @@ fn observe_one<W: World>(watch: &mut Watch, world: &mut W, profile: &Profile, be
     if deck.rows.iter().any(|row| row.status.is_alive()) && !watch.life_seen() {
         watch.state.life = Some(watch.rules.eyes.clone());
     }
+    let stopped = stop::book(watch, world, &deck);
     children::book(watch, world, &deck);
     parents::book(watch, &deck);
     let over = batches::book(watch, world, &deck);
     plan(watch, deck);
+    stop::tell(watch, world, &stopped);
     batches::tell(watch, world, over);
     world.detail(profile.as_str(), &report::tick(watch, profile));
     if watch.rules.dry_run {

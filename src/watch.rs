@@ -102,6 +102,12 @@ pub struct Rounds {
     pub sends_left: u32,
     /// Parents whose children may still be asked for in this turn.
     pub asks_left: u32,
+    /// Children that are due for triage, and wait for their turn.
+    pub triages: Vec<SessionId>,
+    /// Triage programs that may still be started in this turn.
+    pub triages_left: u32,
+    /// One runs.
+    pub triaging: bool,
 }
 
 /// When one pane was read, and is to be read again.

@@ -7,11 +7,12 @@
 use std::time::Duration;
 
 use crate::clock::Time;
-use crate::guard::{NoticePermit, NudgePermit, Permit};
+use crate::guard::{NoticePermit, NudgePermit, Permit, StopPermit};
 use crate::json::Map;
+use crate::ladder::triage::{Case, Heard};
 use crate::model::{
     AgentSays, Completion, Delivery, Flags, Level, NoAnswer, Pane, Pollers, Process, ProcessMark,
-    Profile, Restarted, Scope, Session, SessionId, Shown, Sight, Telegram, Traces,
+    Profile, Restarted, Scope, Session, SessionId, Shown, Sight, Stopped, Telegram, Traces,
 };
 use crate::state::State;
 
@@ -148,6 +149,26 @@ pub trait World {
 
     /// Waits for the started send, of either kind, up to its deadline; never ends it.
     fn finish_send(&mut self) -> Ran<Delivery>;
+
+    /// Starts `session stop`. Consumes the permit.
+    ///
+    /// # Errors
+    /// As [`World::begin_restart`].
+    fn begin_stop(&mut self, permit: StopPermit) -> Result<ProcessMark, String>;
+
+    /// Waits for the started stop, up to its deadline; never ends it.
+    fn finish_stop(&mut self) -> Ran<Stopped>;
+
+    /// Asks the triage program about a child, by the text of its screen; the
+    /// answer comes from [`World::triaged`].
+    ///
+    /// # Errors
+    /// When its screen is not the one that makes it due, or cannot be read:
+    /// nothing has happened then.
+    fn begin_triage(&mut self, case: &Case) -> Result<(), String>;
+
+    /// What came of the last [`World::begin_triage`], once something has.
+    fn triaged(&mut self) -> Option<Heard>;
 
     /// Whether that process, started by this or an earlier run, still runs.
     fn still_runs(&mut self, mark: ProcessMark) -> bool;

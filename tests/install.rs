@@ -168,6 +168,7 @@ fn make_install_puts_everything_in_its_place() {
         (format!("{share}/com.agentdeck.watchdog.plist"), 0o644),
         (format!("{share}/crontab.example"), 0o644),
         (format!("{share}/escalate.sh"), 0o755),
+        (format!("{share}/triage-claude"), 0o755),
         (format!("{share}/logrotate.conf"), 0o644),
     ];
     assert_eq!(tree(&stage), BTreeMap::from(wanted));

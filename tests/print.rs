@@ -74,6 +74,7 @@ fn files_come_out_byte_by_byte_without_any_environment() {
         "crontab.example",
         "logrotate.conf",
         "escalate.sh",
+        "triage-claude",
         "agent-deck-watchdog.1",
     ];
     for (what, file) in NAMES.into_iter().zip(files) {

@@ -5,7 +5,7 @@
 use std::fs;
 use std::path::Path;
 
-use Place::{Partly, Tested, Waits};
+use Place::{Partly, Tested};
 
 /// Where the test of a scenario is.
 enum Place {
@@ -13,8 +13,6 @@ enum Place {
     Tested(&'static str),
     /// There as well, but for the part that waits for this issue.
     Partly(&'static str, u32),
-    /// Nowhere before this issue.
-    Waits(u32),
 }
 
 impl Place {
@@ -22,7 +20,6 @@ impl Place {
     fn files(&self) -> Vec<&'static str> {
         match self {
             Tested(files) | Partly(files, _) => files.split(' ').collect(),
-            Waits(_) => Vec::new(),
         }
     }
 
@@ -30,7 +27,7 @@ impl Place {
     fn waits_for(&self) -> Option<u32> {
         match self {
             Tested(_) => None,
-            Partly(_, issue) | Waits(issue) => Some(*issue),
+            Partly(_, issue) => Some(*issue),
         }
     }
 }
@@ -353,9 +350,9 @@ const SCENARIOS: &[(&str, Place)] = &[
     ("batch-not-over", Tested("batches")),
     ("batch-wording", Tested("batches")),
     ("restarts-come-first", Tested("simulator/scenarios/deaths")),
-    ("triage-off-by-default", Waits(7)),
-    ("triage-strict-verdict", Waits(7)),
-    ("triage-budget-rotates", Waits(7)),
+    ("triage-off-by-default", Tested("triage")),
+    ("triage-strict-verdict", Tested("triage")),
+    ("triage-budget-rotates", Tested("triage")),
     // 10. Operations
     ("every-capability-wired", Tested("capabilities")),
     ("settings-from-the-environment", Tested("service")),

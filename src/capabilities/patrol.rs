@@ -441,13 +441,13 @@ fn higher(terms: &Terms, triage: bool) -> Need {
     }
 }
 
-/// T12 to T14: a dwell after each answer.
+/// T12 to T14: a dwell after each call, and after the question it has led to.
 fn triage(child: &Child, row: &Session, screen: &Screen, terms: &Terms, now: Time) -> Need {
-    let over = child.triaged.unwrap_or_default().plus(terms.step);
+    let last = child.triaged.max(child.last_nudge);
+    let over = last.unwrap_or_default().plus(terms.step);
     if child.triage_open {
         return Need::Nothing(None);
-    }
-    if over <= now {
+    } else if over <= now {
         return higher(terms, terms.triage && child.extends < MAX_EXTENDS);
     }
     let free = silence(row, screen).is_none();

@@ -164,8 +164,8 @@ Until: 2h, 30m, 1d, or a time such as 2026-11-30T22:00Z; without it for good.
 Usage: agent-deck-watchdog print <what>
 
 Prints a file that comes along: systemd, launchd, cron, onfailure (a unit that
-tells when the first one failed), logrotate, escalate or man. The first three
-name this very binary, and the PATH of your shell. For example:
+tells when the first one failed), logrotate, escalate, triage or man. The first
+three name this very binary, and the PATH of your shell. For example:
 
   agent-deck-watchdog print systemd > \\
     ~/.config/systemd/user/agent-deck-watchdog.service

@@ -12,13 +12,14 @@ use crate::cli::Exit;
 use crate::config::Environment;
 
 /// What can be printed, in the order in which `build.rs` packs the files.
-pub const NAMES: [&str; 7] = [
+pub const NAMES: [&str; 8] = [
     "systemd",
     "onfailure",
     "launchd",
     "cron",
     "logrotate",
     "escalate",
+    "triage",
     "man",
 ];
 
@@ -224,6 +225,7 @@ mod tests {
             include_str!("../../contrib/crontab.example"),
             include_str!("../../contrib/logrotate.conf"),
             include_str!("../../contrib/escalate.sh"),
+            include_str!("../../contrib/triage-claude"),
             include_str!("../../contrib/agent-deck-watchdog.1"),
         ];
         for (what, file) in NAMES.into_iter().zip(files) {

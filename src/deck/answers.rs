@@ -16,14 +16,16 @@ mod profiles;
 mod restart;
 mod send;
 mod show;
+mod stop;
 
 pub use children::children;
 pub use list::{Listed, list};
-pub use pane::{form, pane};
+pub use pane::{form, pane, plain};
 pub use profiles::{ProfileRow, profiles, version};
 pub use restart::restart;
 pub use send::send;
 pub use show::show;
+pub use stop::stop;
 
 /// What a command left behind.
 #[derive(Clone, Copy, Debug)]
@@ -252,6 +254,7 @@ mod tests {
                 assert_eq!(version(&raw), None);
                 let restarted = restart(&raw, &id);
                 assert!(!matches!(restarted, crate::model::Restarted::Accepted(_)));
+                assert_ne!(stop(&raw, &id), crate::model::Stopped::Accepted);
             }
         }
     }

@@ -23,6 +23,8 @@ pub const RESTART_DEADLINE: Duration = Duration::from_secs(180);
 /// `session send`: 60 s (DESIGN 3.1), never ended either: killed half way it
 /// leaves typed text in the composer (contract 5.5). It takes 1 to 15 s.
 pub const SEND_DEADLINE: Duration = Duration::from_secs(60);
+/// `session stop`: 60 s (contract 5.4), never ended either. It takes 0.1 to 3 s.
+pub const STOP_DEADLINE: Duration = Duration::from_secs(60);
 /// What a waiting child is asked (the manual). No flag, no heartbeat (contract 5.5).
 const QUESTION: &str = "report status?";
 
@@ -75,6 +77,18 @@ pub fn restart(profile: &Profile, id: &SessionId) -> Vec<String> {
         profile.as_str(),
         "session",
         "restart",
+        id.as_str(),
+        "--json",
+    ])
+}
+
+/// Stops one session.
+pub fn stop(profile: &Profile, id: &SessionId) -> Vec<String> {
+    owned(&[
+        "-p",
+        profile.as_str(),
+        "session",
+        "stop",
         id.as_str(),
         "--json",
     ])
@@ -142,6 +156,10 @@ mod tests {
             (
                 restart(&profile, &id),
                 "session restart 1a2b3c4d-1755900000 --json",
+            ),
+            (
+                stop(&profile, &id),
+                "session stop 1a2b3c4d-1755900000 --json",
             ),
             (
                 send(&profile, &id),

@@ -6,7 +6,7 @@
 //! agent (`tests/recordings/screens`); "recordings, section 3" in comments is
 //! that index. Parts are not inlined into one another, which weighs kilobytes.
 //! This room does not know which session a screen belongs to, and no text
-//! leaves it.
+//! leaves it but through [`plain`], for the user's own triage program.
 
 use sha2::{Digest as _, Sha256};
 
@@ -78,6 +78,27 @@ pub fn form(content: &str) -> Form {
     }
 }
 
+/// Lines of a screen that a triage program reads (ladder 1.2).
+const PLAIN_LINES: usize = 200;
+/// Bytes of them (ladder 1.2).
+const PLAIN_BYTES: usize = 32 * 1024;
+
+/// The last lines of the same `content` without escapes and control characters.
+pub fn plain(content: &str) -> String {
+    let lines = lines::tail(content);
+    let first = lines.len().saturating_sub(PLAIN_LINES);
+    let mut text = String::new();
+    for line in &lines[first..] {
+        text.push_str(&line.text);
+        text.push('\n');
+    }
+    let mut start = text.len().saturating_sub(PLAIN_BYTES);
+    while !text.is_char_boundary(start) {
+        start += 1;
+    }
+    text.split_off(start)
+}
+
 /// Whether a sequence sets a colour, or dims (ECMA-48, 8.3.117).
 fn colours(sequence: &str) -> bool {
     let (codes, _) = sequence.split_once('m').unwrap_or_default();
@@ -140,6 +161,9 @@ mod other_tests;
 #[cfg(test)]
 #[path = "screen/panes_tests.rs"]
 mod panes_tests;
+#[cfg(test)]
+#[path = "screen/plain_tests.rs"]
+mod plain_tests;
 #[cfg(test)]
 #[path = "screen/recordings_tests.rs"]
 mod recordings_tests;

@@ -4,7 +4,7 @@
 
 use super::*;
 use crate::model::Session;
-use crate::state::{Child, Intent};
+use crate::state::{Child, Intent, Rung};
 
 /// Leave to ask one child once. Only [`nudge_permit`] makes one.
 #[derive(Debug)]
@@ -30,6 +30,7 @@ impl NudgePermit {
 pub struct Slot {
     last_nudge: Option<Time>,
     asked: String,
+    retry_due: bool,
 }
 
 /// Asks all rules about a nudge of one child.
@@ -82,6 +83,7 @@ pub fn nudge_permit(
     let slot = Slot {
         last_nudge: child.last_nudge,
         asked: std::mem::replace(&mut child.asked, pane.to_owned()),
+        retry_due: std::mem::take(&mut child.retry_due),
     };
     child.nudges = child.nudges.saturating_add(1);
     child.last_nudge = Some(now);
@@ -112,17 +114,21 @@ pub fn return_nudge(state: &mut State, row: &Session, slot: Slot) {
     child.nudges = child.nudges.saturating_sub(1);
     child.last_nudge = slot.last_nudge;
     child.asked = slot.asked;
+    child.retry_due = slot.retry_due;
 }
 
 fn nudges(child: Option<&Child>, most: u32) -> Answer {
     let count = child.map_or(0, |child| child.nudges);
+    // The one question more that triage has asked for (ladder T12).
+    let retry = child.is_some_and(|child| child.retry_due && child.rung == Rung::Triage);
     let numbers = match most {
         0 => format!("{count} nudges in this episode, without a limit"),
+        most if retry => format!("{count} of {most} nudges in this episode, and triage says retry"),
         most => format!("{count} of {most} nudges in this episode"),
     };
     Answer {
         rule: Rule::Nudges,
-        refuses: most > 0 && count >= most,
+        refuses: most > 0 && count >= most && !retry,
         numbers,
         lifts: None,
     }
@@ -170,6 +176,34 @@ mod tests {
         assert_eq!(refusals(&state, &flags, at(3600)), []);
         return_nudge(&mut state, &row(), slot);
         state.profiles.clear();
+        assert_eq!(state, before);
+    }
+
+    /// T12: one question beyond the limit, on no other rung, and no second one.
+    #[test]
+    fn triage_may_have_it_asked_once_more() {
+        let flags = Flags::default();
+        let mut state = State::default();
+        let child = state.child(&row());
+        (child.nudges, child.retry_due) = (3, true);
+        for rung in Rung::ALL {
+            state.child(&row()).rung = *rung;
+            let refused: &[Rule] = match rung {
+                Rung::Triage => &[],
+                _ => &[Rule::Nudges],
+            };
+            assert_eq!(refusals(&state, &flags, at(0)), refused, "{rung:?}");
+        }
+        state.child(&row()).rung = Rung::Triage;
+        state.child(&row()).last_nudge = Some(at(0));
+        assert_eq!(refusals(&state, &flags, at(3599)), [Rule::NudgeDedup]);
+        let before = state.clone();
+        let around = around(&flags);
+        let (_, slot) = nudge_permit(&mut state, &around, &row(), "x", at(3600)).unwrap();
+        state.profiles.clear();
+        assert!(!state.child(&row()).retry_due);
+        assert_eq!(refusals(&state, &flags, at(9000)), [Rule::Nudges]);
+        return_nudge(&mut state, &row(), slot);
         assert_eq!(state, before);
     }
 

@@ -39,7 +39,7 @@ pub fn stop_verdict(state: &State, around: &Surroundings, row: &Session, now: Ti
             busy(state, Some(&row.profile)),
             opted_in(around, &row.id),
             silenced(child),
-            handed_over(child),
+            handed_over(child, around.limits.max_nudges),
             since(Rule::Step, child.and_then(|c| c.told), step, &what, now),
             since(
                 Rule::Gap,
@@ -99,16 +99,25 @@ fn opted_in(around: &Surroundings, id: &SessionId) -> Answer {
     }
 }
 
-/// It was asked as often as it may be, and somebody was told.
-fn handed_over(child: Option<&Child>) -> Answer {
-    let told = child.filter(|child| child.rung == Rung::HandedOver && child.nudges > 0);
+/// It was asked as often as it may be, really, and somebody was told.
+fn handed_over(child: Option<&Child>, most: u32) -> Answer {
+    let least = most.max(1);
+    let over = |child: &&Child| child.rung == Rung::HandedOver && child.nudges >= least;
+    let told = child.filter(over);
     Answer {
         rule: Rule::Nudges,
         refuses: told.and_then(|child| child.told).is_none(),
         numbers: match told {
-            Some(child) => format!("{} nudges, and somebody was told", child.nudges),
-            None => "it was not handed over after nudges".to_owned(),
+            Some(child) if child.told.is_some() => {
+                format!("{} nudges, and somebody was told", child.nudges)
+            }
+            Some(_) => "nobody was told yet".to_owned(),
+            None => format!("it was not handed over after {least} nudges"),
         },
         lifts: None,
     }
 }
+
+#[cfg(test)]
+#[path = "stop_tests.rs"]
+mod tests;

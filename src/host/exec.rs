@@ -21,6 +21,7 @@ use std::time::Duration;
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions};
 
+use super::nameless::{contents, nameless_file, size};
 use super::whole;
 use crate::model::ProcessMark;
 
@@ -159,11 +160,28 @@ enum Reason {
 /// Killed ones that were not gone in time, so that they can still be reaped.
 static LINGERING: Mutex<Vec<Child>> = Mutex::new(Vec::new());
 
-/// Starts a program.
+/// Starts a program that has nothing to read.
 ///
 /// # Errors
 /// When it does not start; nothing has happened then.
 pub fn start(call: &Call<'_>) -> Result<Running, NotStarted> {
+    begin(call, Stdio::null())
+}
+
+/// Starts a program that may read `input`: from a file without a name, so that
+/// whoever does not read it blocks nobody.
+///
+/// # Errors
+/// As [`start`].
+pub fn start_with(call: &Call<'_>, input: &[u8]) -> Result<Running, NotStarted> {
+    let refused = |e: io::Error| not_started(call.program, &e);
+    let file = nameless_file().map_err(refused)?;
+    // This moves nothing: it is read from its begin.
+    file.write_all_at(input, 0).map_err(refused)?;
+    begin(call, Stdio::from(file))
+}
+
+fn begin(call: &Call<'_>, input: Stdio) -> Result<Running, NotStarted> {
     LINGERING
         .lock()
         .unwrap_or_else(PoisonError::into_inner)
@@ -179,7 +197,7 @@ pub fn start(call: &Call<'_>) -> Result<Running, NotStarted> {
         .envs(environment(std::env::vars_os(), call.keep_token))
         .envs(call.extra_env.iter().copied())
         .current_dir("/")
-        .stdin(Stdio::null())
+        .stdin(input)
         .stdout(stdout.try_clone().map_err(refused)?)
         .stderr(stderr.try_clone().map_err(refused)?)
         .process_group(0)
@@ -271,8 +289,20 @@ impl Running {
         None
     }
 
-    fn age(&self) -> Duration {
+    /// So long ago it was started.
+    pub fn age(&self) -> Duration {
         uptime().saturating_sub(self.started)
+    }
+
+    /// Ends one that may be ended, with its whole group, and waits for nothing.
+    pub fn end(mut self) {
+        if self.child.is_some() {
+            self.kill_group();
+            LINGERING
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .extend(self.child.take());
+        }
     }
 
     fn kill(&mut self, reason: Reason) {
@@ -369,49 +399,6 @@ fn uptime() -> Duration {
     rustix::time::clock_gettime(id)
         .try_into()
         .unwrap_or_default()
-}
-
-fn size(file: &File) -> u64 {
-    file.metadata().map_or(0, |file| file.len())
-}
-
-/// The first bytes of a file, wherever others stand in it.
-fn contents(file: &File, most: usize) -> Vec<u8> {
-    let mut bytes = vec![0; usize::try_from(size(file)).unwrap_or(most).min(most)];
-    let mut filled = 0;
-    while let Some(rest) = bytes.get_mut(filled..).filter(|rest| !rest.is_empty()) {
-        match file.read_at(rest, u64::try_from(filled).unwrap_or(u64::MAX)) {
-            Ok(0) | Err(_) => break,
-            Ok(more) => filled += more,
-        }
-    }
-    bytes.truncate(filled);
-    bytes
-}
-
-/// A file in memory, or one without a name where the system has no such thing.
-fn nameless_file() -> io::Result<File> {
-    #[cfg(target_os = "linux")]
-    if let Ok(file) = rustix::fs::memfd_create("output", rustix::fs::MemfdFlags::CLOEXEC) {
-        return Ok(file.into());
-    }
-    unlinked_file()
-}
-
-fn unlinked_file() -> io::Result<File> {
-    let folder = std::env::temp_dir();
-    for number in 0..100 {
-        let name = format!(".agent-deck-watchdog-{}-{number}", std::process::id());
-        let path = folder.join(name);
-        let mut how = File::options();
-        std::os::unix::fs::OpenOptionsExt::mode(&mut how, 0o600);
-        match how.read(true).write(true).create_new(true).open(&path) {
-            Ok(file) => return std::fs::remove_file(&path).map(|()| file),
-            Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {}
-            Err(e) => return Err(e),
-        }
-    }
-    Err(io::ErrorKind::AlreadyExists.into())
 }
 
 /// What children get of our environment, with a PATH that leads somewhere.

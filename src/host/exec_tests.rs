@@ -339,15 +339,6 @@ fn a_full_machine_is_told_from_a_bad_program() {
     ));
 }
 
-#[test]
-fn output_files_have_no_name_and_are_empty() {
-    for file in [nameless_file().unwrap(), unlinked_file().unwrap()] {
-        assert!(contents(&file, 10).is_empty());
-        file.write_all_at(b"0123456789abc", 0).unwrap();
-        assert_eq!(contents(&file, 10), b"0123456789");
-    }
-}
-
 #[cfg(target_os = "linux")]
 #[test]
 fn processes_are_known_by_number_and_start() {

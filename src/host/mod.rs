@@ -10,6 +10,7 @@
 //! | `process_watch.rs` | pidfds (Linux) |
 //! | `no_watch.rs` | both, on systems that have neither |
 //! | `exec.rs` | a program with a deadline and bounded output |
+//! | `nameless.rs` | files that only a program and we can find |
 //! | `folder.rs` | our folder, whole files, careful opening |
 //! | `lock.rs` | who runs |
 //! | `flags.rs` | what the user put down as files |
@@ -24,6 +25,7 @@ pub mod folder;
 mod hints;
 pub mod lock;
 pub mod logs;
+mod nameless;
 pub mod notify;
 pub mod users;
 pub mod wait;

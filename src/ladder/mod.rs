@@ -10,6 +10,7 @@ use crate::state::{Child, Rung};
 pub mod batch;
 mod fresh;
 pub mod notices;
+pub mod triage;
 
 pub use fresh::is_fresh;
 

@@ -6,9 +6,12 @@
 use std::time::Duration;
 
 use super::{ANSWER_MOST, Machine};
+use crate::capabilities::patrol;
 use crate::deck::answers::{self, Raw};
+use crate::deck::argv::{self, READ_DEADLINE};
 use crate::host::exec::{self, Call, End};
-use crate::model::{Delivery, NoAnswer, ProcessMark, Restarted, SessionId};
+use crate::ladder::triage::Case;
+use crate::model::{Delivery, NoAnswer, ProcessMark, Restarted, SessionId, Stopped};
 
 /// How a command that only reads ends on TERM or INT, as shells say it.
 const INTERRUPTED: i32 = 130;
@@ -34,9 +37,10 @@ impl Machine {
             keep_token: false,
         };
         let reads = self.kept.is_some();
-        let pulse = &mut self.pulse;
+        let (pulse, triage) = (&mut self.pulse, &mut self.triage);
         let mut rest = |longest| {
             pulse.rest(longest);
+            triage.look();
             if reads && pulse.wait.terminating() {
                 // Nothing is at stake, and a person waits.
                 std::process::exit(INTERRUPTED);
@@ -109,7 +113,27 @@ impl Machine {
                 return None;
             }
             self.pulse.rest(running.next_look());
+            self.triage.look();
         }
+    }
+
+    /// Asks the triage program about a child whose screen is still the one that
+    /// makes it due. Its text goes from agent-deck to the program, and nowhere else.
+    pub(super) fn ask_about(&mut self, case: &Case) -> Result<(), String> {
+        if self.triage.next_look().is_some() {
+            return Err("the program still runs".to_owned());
+        }
+        let args = argv::pane(&case.profile, &case.id);
+        let output = self.ask(&args, READ_DEADLINE, ANSWER_MOST);
+        let read = output.and_then(|output| answers::plain(&output.raw(), &case.id));
+        let Some((screen, text)) = read.map_err(|why| why.to_string())? else {
+            return Err("its terminal is gone".to_owned());
+        };
+        if screen.decision || patrol::digest(&screen) != case.digest {
+            return Err("its screen changes".to_owned());
+        }
+        self.triage.start(case, &text);
+        Ok(())
     }
 }
 
@@ -152,6 +176,27 @@ pub(super) fn delivered(end: &End, id: &SessionId) -> Delivery {
         ),
         End::Late => Delivery::Unknown("no answer in time".to_owned()),
         End::NoProgram(why) | End::NoProcess(why) => Delivery::NotStarted(why.clone()),
+    }
+}
+
+/// What the end of a stop command means.
+pub(super) fn stopped(end: &End, id: &SessionId) -> Stopped {
+    match end {
+        End::Exited {
+            code,
+            stdout,
+            stderr,
+            ..
+        } => answers::stop(
+            &Raw {
+                code: *code,
+                stdout,
+                stderr,
+            },
+            id,
+        ),
+        End::Late => Stopped::Unknown("no answer in time".to_owned()),
+        End::NoProgram(why) | End::NoProcess(why) => Stopped::NotStarted(why.clone()),
     }
 }
 

@@ -4,25 +4,28 @@
 //! This file does not know what a turn decides.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use crate::cli::Mode;
-use crate::clock::{Clock, Reading, Time};
-use crate::config::{Settings, Wanted};
+use crate::clock::{Clock, Time};
+use crate::config::Settings;
 use crate::deck::answers::{self, ProfileRow};
-use crate::deck::argv::{self, LIST_DEADLINE, READ_DEADLINE, RESTART_DEADLINE, SEND_DEADLINE};
+use crate::deck::argv::{
+    self, LIST_DEADLINE, READ_DEADLINE, RESTART_DEADLINE, SEND_DEADLINE, STOP_DEADLINE,
+};
 use crate::deck::places::Roots;
 use crate::deck::screen::Form;
 use crate::deck::{agent_file, database, hooks, processes};
-use crate::guard::{Limits, NoticePermit, NudgePermit, Permit};
+use crate::guard::{NoticePermit, NudgePermit, Permit, StopPermit};
 use crate::host::exec::{self, Running};
 use crate::host::logs::{Logs, escape};
 use crate::host::{flags, folder};
+use crate::ladder::triage::{Case, Heard};
 use crate::model::{
     AgentSays, Completion, Delivery, Flags, Level, NoAnswer, Pane, Pollers, Process, ProcessMark,
-    Profile, Restarted, Scope, Screen, Session, SessionId, Shown, Sight, Telegram, Traces,
+    Profile, Restarted, Scope, Screen, Session, SessionId, Shown, Sight, Stopped, Telegram, Traces,
 };
-use crate::state::{Life, State};
-use crate::watch::Rules;
+use crate::state::State;
 use crate::world::{Channel, Ran, Record, Sent, World};
 
 pub mod bin;
@@ -33,14 +36,17 @@ pub mod memory;
 pub mod profiles;
 pub mod pulse;
 mod reader;
+mod rules;
 mod telegram;
+pub mod triage;
 
 use bin::Program;
-use commands::{delivered, restarted};
+use commands::{delivered, restarted, stopped};
 use escalation::Escalation;
 use lists::Lists;
 use profiles::Profiles;
 use pulse::Pulse;
+use triage::Triage;
 
 /// Most bytes of a list: a row has about 500, so this is 60,000 rows.
 const LIST_MOST: usize = 32 * 1024 * 1024;
@@ -69,6 +75,7 @@ pub struct Machine {
     running: Option<(Running, SessionId)>,
     left_running: Vec<Running>,
     escalation: Escalation,
+    triage: Triage,
     /// A list was answered in this run.
     listed: bool,
     /// Lines that are kept for whoever asked, instead of being logged.
@@ -82,6 +89,8 @@ impl Machine {
     /// The world for one run.
     pub fn new(settings: Settings, mode: Mode, clock: Clock, pulse: Pulse) -> Machine {
         let folder = settings.folder();
+        let ladder = &settings.ladder;
+        let triage = Triage::new(ladder.triage_cmd.clone(), ladder.triage_timeout);
         let roots = Roots {
             home: settings.home.clone(),
             xdg_data_home: settings.xdg_data_home.clone(),
@@ -94,6 +103,7 @@ impl Machine {
             profiles: Profiles::new(settings.profiles.clone()),
             lists: Lists::default(),
             escalation: Escalation::new(&folder, &settings.chat_id),
+            triage,
             settings,
             mode,
             clock,
@@ -104,40 +114,6 @@ impl Machine {
             left_running: Vec::new(),
             listed: false,
             kept: None,
-        }
-    }
-
-    /// What a turn may know of the settings.
-    pub fn rules(&self) -> Rules {
-        let Reading { boot_id, .. } = self.clock.reading();
-        let tmux = self.settings.tmux_tmpdir.clone().unwrap_or_default();
-        let tmux = tmux.to_string_lossy();
-        let user = rustix::process::geteuid().as_raw();
-        let home = self.settings.home.display();
-        let wanted = match &self.settings.profiles {
-            Wanted::Named(named) => named.clone(),
-            Wanted::All => Profile::parse("all profiles").into_iter().collect(),
-        };
-        Rules {
-            wanted,
-            limits: Limits {
-                spacing: self.settings.spacing,
-                poller_dedup: self.settings.poller_dedup,
-                nudge_dedup: self.settings.nudge_dedup,
-                max_nudges: self.settings.ladder.max_nudges,
-                terminate: self.settings.ladder.terminate,
-            },
-            threshold: self.settings.threshold,
-            scope: self.settings.ladder.scope,
-            batch_min: self.settings.ladder.batch_min,
-            triage: self.settings.ladder.triage_cmd.is_some(),
-            poll: self.settings.poll,
-            pace: (!self.mode.once).then_some(self.settings.calm_poll),
-            dry_run: self.mode.dry_run,
-            eyes: Life {
-                boot_id,
-                eyes: format!("user {user}, HOME {home}, TMUX_TMPDIR {tmux:?}"),
-            },
         }
     }
 
@@ -156,6 +132,11 @@ impl Machine {
     /// Whether `escalate.sh` is under way.
     pub fn is_telling(&self) -> bool {
         self.escalation.is_running()
+    }
+
+    /// While a triage program runs: how long to wait before looking after it.
+    pub fn is_triaging(&self) -> Option<Duration> {
+        self.triage.next_look()
     }
 
     /// Whether agent-deck has listed a profile in this run.
@@ -402,6 +383,26 @@ impl World for Machine {
             Some((end, id)) => Ran::Ended(delivered(&end, &id)),
             None => Ran::StillRunning,
         }
+    }
+
+    fn begin_stop(&mut self, permit: StopPermit) -> Result<ProcessMark, String> {
+        let args = argv::stop(permit.profile(), permit.id());
+        self.begin(&args, STOP_DEADLINE, permit.id())
+    }
+
+    fn finish_stop(&mut self) -> Ran<Stopped> {
+        match self.finish() {
+            Some((end, id)) => Ran::Ended(stopped(&end, &id)),
+            None => Ran::StillRunning,
+        }
+    }
+
+    fn begin_triage(&mut self, case: &Case) -> Result<(), String> {
+        self.ask_about(case)
+    }
+
+    fn triaged(&mut self) -> Option<Heard> {
+        self.triage.heard()
     }
 
     fn still_runs(&mut self, mark: ProcessMark) -> bool {

@@ -16,7 +16,7 @@ pub use process::{AgentSays, Process, ProcessMark, Scope, Sight};
 pub use screen::{Screen, Silence};
 pub use session::{
     Completion, Delivery, Digest, HookRecord, NoAnswer, Pane, Restarted, Session, Shown,
-    SpawnFailure, Status, Substate, Traces,
+    SpawnFailure, Status, Stopped, Substate, Traces,
 };
 pub use telegram::{Declared, Poller, Pollers, Telegram};
 pub use user::{Flags, Level, NoticeScope, Pause};

@@ -293,6 +293,20 @@ pub enum Restarted {
     NotStarted(String),
 }
 
+/// What `session stop --json` answered (contract 5.4), in our words. Whether it
+/// is stopped says the next list.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Stopped {
+    /// agent-deck says that it did.
+    Accepted,
+    /// agent-deck says that it did not, with its text and code.
+    Failed(String),
+    /// No usable answer: it may be stopped.
+    Unknown(String),
+    /// The program could not be started at all: nothing has happened.
+    NotStarted(String),
+}
+
 /// What `session send --no-wait --json` answered (contract 5.5), in our words.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Delivery {

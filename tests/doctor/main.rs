@@ -5,6 +5,7 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+mod ladder;
 mod others;
 mod ours;
 #[path = "../common/past.rs"]

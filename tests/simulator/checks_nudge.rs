@@ -181,8 +181,8 @@ fn out_of_bounds(sim: &Sim, row: &Row) -> Vec<&'static str> {
             "soon after a refused one",
         ),
         (
-            child.nudges >= EPISODE && !checks.unlimited,
-            "a fourth time in one episode",
+            child.nudges >= EPISODE + u32::from(child.retried) && !checks.unlimited,
+            "too often in one episode",
         ),
         (child.silent.is_some(), "after something went wrong"),
         (checks.recount.sends >= TURN, "a third time in one turn"),

@@ -29,6 +29,7 @@ mod run;
 mod scenarios;
 mod sending;
 mod sim;
+mod triages;
 mod user;
 mod views;
 mod world;
@@ -199,6 +200,35 @@ fn seeds() {
     if points.seeds >= 20 {
         points.enough();
     }
+}
+
+/// Trouble with short times, so that rung 2 is reached, and a program that says
+/// anything.
+#[test]
+fn seeds_of_triage() {
+    let from = number("SIM_FROM", 2000);
+    let mut asked = 0;
+    for seed in from..from + number("SIM_SEEDS", 20) {
+        let (mut play, mut chance) = play(seed);
+        let sim = &mut play.sim;
+        sim.triage.on = true;
+        (play.mode, play.poll) = (Mode::Daemon, 5000);
+        (sim.checks.threshold, sim.checks.nudge_dedup) = (MINUTE / 2, MINUTE);
+        for _ in 0..12 {
+            let answers = triages::ANSWERS;
+            play.sim.triage.answer = *chance.pick(&answers).unwrap_or(&answers[0]);
+            play.sim.triage.takes = chance.within(1, 90_000);
+            play.sim.triage.crashes = chance.percent(10);
+            trouble(&mut play, &mut chance, TROUBLE / 12);
+        }
+        play.promises_were_kept(&format!(
+            "SIM_FROM={seed} SIM_SEEDS=1 cargo test --test simulator seeds_of_triage"
+        ));
+        let calls = play.sim.ledger.iter();
+        asked += calls.filter(|call| call.verb == "triage").count();
+    }
+    println!("asked {asked} times");
+    assert!(asked >= 20 || from != 2000, "only {asked} times");
 }
 
 /// The same seed again and again, with a crash at its first save, its second,

@@ -34,6 +34,8 @@ pub struct Child {
     pub nudges: u32,
     pub last: Option<u64>,
     before: Option<u64>,
+    /// Triage has had it asked once more in this episode.
+    pub retried: bool,
     /// Refused before anything was typed.
     pub refused: Option<u64>,
     /// Nothing more in this episode, and why.
@@ -56,6 +58,8 @@ pub struct Recount {
     pub lost: Option<u64>,
     /// Messages since the turn began.
     pub sends: u32,
+    /// Triage programs started since then.
+    pub triages: u32,
     /// Panes read since then.
     pub reads: u32,
 }
@@ -63,6 +67,7 @@ pub struct Recount {
 impl Child {
     fn close(&mut self) {
         self.nudges = 0;
+        self.retried = false;
         self.silent = None;
         self.recovering = None;
     }
@@ -129,6 +134,7 @@ impl Recount {
                 nudges: 0,
                 last: None,
                 before: None,
+                retried: false,
                 refused: None,
                 silent: None,
                 asked: None,
@@ -147,6 +153,7 @@ impl Recount {
         self.booked.clear();
         self.sends = 0;
         self.reads = 0;
+        self.triages = 0;
     }
 
     /// A list that is not empty. Only the first one of a turn is booked; what
@@ -241,6 +248,13 @@ impl Recount {
         };
         if let Some(child) = self.children.iter_mut().find(|child| child.id == *id) {
             child.silent = Some(silent);
+        }
+    }
+
+    /// Triage wants it asked once more.
+    pub fn retried(&mut self, id: &SessionId) {
+        if let Some(child) = self.children.iter_mut().find(|child| child.id == *id) {
+            child.retried = true;
         }
     }
 

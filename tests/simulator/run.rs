@@ -14,6 +14,7 @@ use agent_deck_watchdog::remember;
 use agent_deck_watchdog::report;
 use agent_deck_watchdog::saving;
 use agent_deck_watchdog::state::{Life, State};
+use agent_deck_watchdog::triage;
 use agent_deck_watchdog::turn;
 use agent_deck_watchdog::watch::{Rules, Watch};
 use agent_deck_watchdog::{telling, world::World};
@@ -124,6 +125,7 @@ impl Play {
         self.sim.waited_for = None;
         self.sim.watched.clear();
         self.sim.checks.crashed();
+        self.sim.triage.crashed();
         self.sim.checks.live.disturbed(self.sim.clocks.truth + down);
         if self.on_disk()["parcel"]["handed_over"] == true {
             self.sim.checks.message_lost();
@@ -207,7 +209,7 @@ impl Play {
             threshold: ms(sim.checks.threshold),
             scope: agent_deck_watchdog::model::NoticeScope::Conductor,
             batch_min: 2,
-            triage: false,
+            triage: sim.triage.on,
             poll: ms(self.poll),
             pace: (self.mode == Mode::Daemon).then(|| ms(self.calm_poll.max(self.poll))),
             dry_run: sim.dry_run,
@@ -222,6 +224,7 @@ impl Play {
         watch.last_turn = touched.map(|touched| touched.min(now));
         if !sim.dry_run {
             telling::forget_handed_over(&mut watch.state, sim);
+            triage::recover(&mut watch, sim);
         }
         self.next_turn = self.sim.truth();
         self.at_once = true;
@@ -259,7 +262,8 @@ impl Play {
         }
         let now = sim.now();
         let due = turn::next_due(watch).is_some_and(|due| due <= now);
-        if look || due || sim.telling || sim.sent.is_some() {
+        let beside = sim.telling || sim.sent.is_some() || sim.triage.is_open();
+        if look || due || beside {
             self.between(watch);
         }
         self.wait(watch, end);
@@ -325,7 +329,8 @@ impl Play {
                 .min();
             let piece = turn::next_piece(watch).filter(|due| *due <= now);
             let due = look.into_iter().chain(piece).min();
-            if sim.leaving || due.is_none() && !sim.telling && sim.sent.is_none() {
+            let beside = sim.telling || sim.sent.is_some() || sim.triage.is_open();
+            if sim.leaving || due.is_none() && !beside {
                 break;
             }
             let rest = due.map_or(1000, |due| due.0.saturating_sub(now.0));

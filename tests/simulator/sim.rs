@@ -15,6 +15,7 @@ use crate::clock::Clocks;
 use crate::deck::{Agent, Row, Terminal};
 use crate::faults::Faults;
 use crate::sending::Typed;
+use crate::triages::Triage;
 
 /// Number of the tmux server that is not ours.
 pub const OTHER_SERVER: u32 = 7;
@@ -40,7 +41,7 @@ pub enum Hint {
 pub struct Call {
     /// True time.
     pub at: u64,
-    /// `list`, `show`, `pane`, `restart`, `send`, `ps` or `config`.
+    /// `list`, `show`, `pane`, `restart`, `send`, `ps`, `config` or `triage`.
     pub verb: &'static str,
     /// Of what; the profile for a list.
     pub of: String,
@@ -112,6 +113,8 @@ pub struct Sim {
     pub sends: Sent,
     pub sent: Option<Sent>,
     pub telling: bool,
+    /// The triage program.
+    pub triage: Triage,
     pub dry_run: bool,
     /// Deaths are hints.
     pub process_watch: bool,
@@ -181,6 +184,7 @@ impl Sim {
             sends: Sent::Delivered,
             sent: None,
             telling: false,
+            triage: Triage::default(),
             dry_run: false,
             process_watch: true,
             folder_watch: true,
@@ -256,7 +260,11 @@ impl Sim {
     pub fn rest(&mut self, ms: u64) {
         let end = self.truth() + ms;
         let waits = self.telling;
-        while self.hints.is_empty() && !(waits && self.sent.is_some()) {
+        let asks = self.triage.is_open();
+        while self.hints.is_empty()
+            && !(waits && self.sent.is_some())
+            && !(asks && self.triage.has_answered())
+        {
             if !self.next_deed(end) {
                 self.clocks.truth = end;
                 return;

@@ -4,11 +4,12 @@
 //! This file does not know what a turn makes of the answers.
 
 use agent_deck_watchdog::clock::Time;
-use agent_deck_watchdog::guard::{NoticePermit, NudgePermit, Permit};
+use agent_deck_watchdog::guard::{NoticePermit, NudgePermit, Permit, StopPermit};
+use agent_deck_watchdog::ladder::triage::{Case, Heard};
 use agent_deck_watchdog::model::{
     AgentSays, Completion, Delivery, Flags, HookRecord, Level, NoAnswer, Pane, Pause, Pollers,
-    Process, ProcessMark, Profile, Restarted, Scope, Session, SessionId, Shown, Sight, Telegram,
-    Traces,
+    Process, ProcessMark, Profile, Restarted, Scope, Session, SessionId, Shown, Sight, Stopped,
+    Telegram, Traces,
 };
 use agent_deck_watchdog::state::State;
 use agent_deck_watchdog::world::{Channel, Ran, Record, Sent, World};
@@ -318,6 +319,23 @@ impl World for Sim {
         }
         self.tell_history("it goes on".to_owned());
         Ran::StillRunning
+    }
+
+    fn begin_stop(&mut self, permit: StopPermit) -> Result<ProcessMark, String> {
+        // Nobody here opts in.
+        panic!("{} is stopped without an opt-in", permit.id())
+    }
+
+    fn finish_stop(&mut self) -> Ran<Stopped> {
+        Ran::Ended(Stopped::Unknown("nothing was begun".to_owned()))
+    }
+
+    fn begin_triage(&mut self, case: &Case) -> Result<(), String> {
+        self.triage_begins(case)
+    }
+
+    fn triaged(&mut self) -> Option<Heard> {
+        self.triage_answers()
     }
 
     fn still_runs(&mut self, mark: ProcessMark) -> bool {

@@ -14,6 +14,7 @@
 //! | `others.rs` | other watchdogs, and ours |
 //! | `words.rs` | the user's own words: flags and pause |
 //! | `telling.rs` | the way to a person |
+//! | `ladder.rs` | the user's triage program, and the opt-ins to stop a child |
 //! | `pollers.rs` | Telegram pollers |
 //! | `service.rs` | who starts it: systemd, launchd, cron |
 //! | `agents.rs` | places, PATH and groups of the living agents |
@@ -40,6 +41,7 @@ mod case;
 mod deck;
 mod environ;
 mod hooks;
+mod ladder;
 mod others;
 mod ours;
 mod pollers;
@@ -133,7 +135,7 @@ impl Found {
 }
 
 /// The checks, in their order.
-const CHECKS: [fn(&mut Case); 14] = [
+const CHECKS: [fn(&mut Case); 15] = [
     settings::compare,
     ours::checks,
     deck::checks,
@@ -144,6 +146,7 @@ const CHECKS: [fn(&mut Case); 14] = [
     pollers::checks,
     telling::checks,
     words::checks,
+    |case| ladder::checks(case),
     service::checks,
     agents::checks,
     screen::checks,

@@ -69,47 +69,57 @@ pub fn checks(case: &mut Case) {
 
 /// Whether the script can be run. Without a chat it is no problem that it cannot.
 fn usable(case: &Case, script: &Path, wanted: bool) -> bool {
-    let (name, shown) = (quoted(script), script.display());
+    const NAME: &str = "escalate.sh";
     let light = match wanted {
         true => Light::Red,
         false => Light::Yellow,
     };
+    if script.exists() {
+        return is_sound(case, NAME, script, light);
+    }
+    let (name, shown) = (quoted(script), script.display());
+    let folder = case.folder();
+    let made = match folder.exists() {
+        true => String::new(),
+        false => format!("mkdir -p -m 700 {} && ", quoted(&folder)),
+    };
+    case.found.say(
+        NAME,
+        light,
+        format_args!("{shown} is not there: nobody is told"),
+        format_args!("{made}{Ourselves} print escalate > {name} && chmod 700 {name}"),
+    );
+    false
+}
+
+/// Whether a program that is there and that the watchdog runs can be run, and is
+/// in nobody else's hands.
+pub(super) fn is_sound(case: &Case, check: &'static str, program: &Path, light: Light) -> bool {
+    let (name, shown) = (quoted(program), program.display());
     let say = |sentence: Arguments, mend: Arguments| {
-        case.found.say("escalate.sh", light, sentence, mend);
+        case.found.say(check, light, sentence, mend);
         false
     };
-    match fs::metadata(script) {
-        Err(_) => {
-            let folder = case.folder();
-            let made = match folder.exists() {
-                true => String::new(),
-                false => format!("mkdir -p -m 700 {} && ", quoted(&folder)),
-            };
-            say(
-                format_args!("{shown} is not there: nobody is told"),
-                format_args!("{made}{Ourselves} print escalate > {name} && chmod 700 {name}"),
-            )
-        }
-        Ok(there) if !there.is_file() => say(
+    match fs::metadata(program) {
+        Ok(there) if there.is_file() => match there.uid() {
+            owner if ![0, me()].contains(&owner) => say(
+                format_args!("{shown} belongs to user {owner}, who decides what it does"),
+                format_args!("sudo chown \"$(id -u)\" {name}"),
+            ),
+            _ if there.mode() & 0o022 != 0 => say(
+                format_args!("others may change {shown}, which the watchdog runs"),
+                format_args!("chmod go-w {name}"),
+            ),
+            _ if !is_program(program) => say(
+                format_args!("{shown} is not executable"),
+                format_args!("chmod 700 {name}"),
+            ),
+            _ => true,
+        },
+        Ok(_) | Err(_) => say(
             format_args!("{shown} is no file"),
             format_args!("mv {name} {name}.old"),
         ),
-        Ok(there) if ![0, me()].contains(&there.uid()) => say(
-            format_args!(
-                "{shown} belongs to user {}, who decides what it does",
-                there.uid()
-            ),
-            format_args!("sudo chown \"$(id -u)\" {name}"),
-        ),
-        Ok(there) if there.mode() & 0o022 != 0 => say(
-            format_args!("others may change {shown}, which is run with the bot's token"),
-            format_args!("chmod 700 {name}"),
-        ),
-        Ok(_) if !is_program(script) => say(
-            format_args!("{shown} is not executable: nobody is told"),
-            format_args!("chmod 700 {name}"),
-        ),
-        Ok(_) => true,
     }
 }
 

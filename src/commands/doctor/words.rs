@@ -6,11 +6,9 @@ use super::case::Case;
 use super::shell::{Ourselves, quoted};
 use crate::clock::{Time, spoken};
 use crate::commands::paper::Said;
-use crate::host::flags::{AUTORESTART, CLEAR, HOLD, names};
+use crate::host::flags::{AUTORESTART, AUTOSTOP, FOLDERS, HOLD, names};
 use crate::model::SessionId;
 
-/// The folders with one file per session; the last is the ladder's.
-const FOLDERS: [&str; 4] = [AUTORESTART, HOLD, CLEAR, "autostop"];
 /// Flags without a session that are named one by one.
 const NAMED: usize = 5;
 
@@ -117,7 +115,7 @@ fn stray(case: &Case, flag: &str, name: &str, is_id: bool) {
         false => "is no session's id, and counts for nobody",
     };
     if let [row] = &titled[..]
-        && flag != "autostop"
+        && flag != AUTOSTOP
     {
         why = "names a session by its title, and counts for nobody";
         let word = if flag == AUTORESTART { "watch" } else { flag };

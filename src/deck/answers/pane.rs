@@ -49,6 +49,16 @@ pub fn form(raw: &Raw, asked: &SessionId) -> Result<Option<(Screen, Form)>, NoAn
     Ok(content.map(|content| (screen::read(&content), screen::form(&content))))
 }
 
+/// The same, and the last part of its text as a person reads it. `None`: there is
+/// no terminal.
+///
+/// # Errors
+/// As [`pane`].
+pub fn plain(raw: &Raw, asked: &SessionId) -> Result<Option<(Screen, String)>, NoAnswer> {
+    let content = content(raw, asked)?;
+    Ok(content.map(|content| (screen::read(&content), screen::plain(&content))))
+}
+
 /// The text of the terminal; `None`: there is none.
 fn content(raw: &Raw, asked: &SessionId) -> Result<Option<String>, NoAnswer> {
     let Some(object) = raw.first_object() else {

@@ -18,6 +18,7 @@ mod poller;
 mod poller_results;
 mod prompts;
 mod telling;
+mod triage;
 
 use agent_deck_watchdog::model::{Restarted, SessionId, Silence};
 
