@@ -189,7 +189,7 @@ fn a_stop_is_explained_where_it_is_allowed() {
         &[
             "guardrails, stop",
             "no opt-in WAITING_PATROL_TERMINATE set, autostop file not set",
-            "no nudges it was not handed over after nudges",
+            "no nudges it was not handed over after 3 nudges",
         ],
     );
 }

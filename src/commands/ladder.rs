@@ -101,8 +101,10 @@ impl Standing<'_> {
 
     fn may_stop(&self) -> bool {
         let flag = self.watch.flags.autostop.contains(&self.child.id);
-        let told = self.child.nudges > 0 && self.child.silent.is_empty();
-        flag && told && self.watch.rules.limits.terminate
+        let limits = self.watch.rules.limits;
+        // Fewer were never a hand-over for want of an answer.
+        let asked = self.child.nudges >= limits.max_nudges.max(1);
+        flag && asked && self.child.silent.is_empty() && limits.terminate
     }
 
     /// What holds it, as the list of this moment says.
