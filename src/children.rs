@@ -23,7 +23,7 @@ use crate::world::World;
 const GAP: Duration = Duration::from_secs(180);
 
 /// Kinds of episodes that are over when a child no longer waits.
-const WHILE_WAITING: [Kind; 3] = [Kind::Decision, Kind::CannotAsk, Kind::Held];
+const WHILE_WAITING: [Kind; 2] = [Kind::Decision, Kind::CannotAsk];
 
 /// Notices that are taken back then (ladder 1.8).
 const NOTICES_WHILE_WAITING: [NoticeKind; 4] = [
@@ -187,7 +187,8 @@ fn stops_waiting(watch: &mut Watch, id: &SessionId, all: bool, now: Time) {
     for kind in WHILE_WAITING {
         resolve(kind, "does not wait any more");
     }
-    // It may be open beside one of those: not the same line twice.
+    // These may be open beside one of those: not the same line twice.
+    resolve(Kind::Held, "is not held while it waits any more");
     resolve(Kind::Unreachable, "need not be reached any more");
     if all {
         resolve(Kind::Unanswered, "is at work again, or gone");

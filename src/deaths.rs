@@ -108,14 +108,18 @@ fn look<W: World>(watch: &mut Watch, world: &mut W, row: &Session) -> Duration {
     RARE
 }
 
-/// Capability 1 still repairs it, or the whole profile is seen from the wrong
-/// place.
+/// Capability 1 still repairs it, we are stopping it, or the whole profile is
+/// seen from the wrong place.
 fn is_others(watch: &Watch, row: &Session) -> bool {
     let open = |kind, subject: &str| telling::is_open(&watch.state, kind, subject);
     let given_up = [Kind::Down, Kind::Auth, Kind::Mismatch]
         .iter()
         .any(|kind| open(*kind, row.id.as_str()));
-    (is_critical(row, &watch.flags) && !given_up) || open(Kind::Eyes, row.profile.as_str())
+    let known = watch.state.known_profile(&row.profile);
+    let running = known.and_then(|profile| profile.running.as_ref());
+    let stops = running.is_some_and(|intent| intent.stops && intent.id == row.id);
+    let repaired = is_critical(row, &watch.flags) && !given_up;
+    repaired || stops || open(Kind::Eyes, row.profile.as_str())
 }
 
 /// A row that was added and never started prints `error` like a dead one

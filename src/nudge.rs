@@ -153,6 +153,7 @@ fn answered<W: World>(
     let count = watch.state.child(row).nudges;
     let asked = match watch.rules.limits.max_nudges {
         0 => format!("{}{count})", report::ASKED),
+        most if count > most => format!("{}{count}, as triage advises)", report::ASKED),
         most => format!("{}{count} of {most})", report::ASKED),
     };
     if delivery.may_have_arrived() {

@@ -206,7 +206,7 @@ pub fn close(child: &mut Child) {
     child.held_since = None;
     child.gate.clear();
     child.extends = 0;
-    child.retried = false;
+    (child.retried, child.retry_due) = (false, false);
 }
 
 /// A session that is no child waits, and its screen is read.

@@ -14,9 +14,9 @@ use agent_deck_watchdog::remember;
 use agent_deck_watchdog::report;
 use agent_deck_watchdog::saving;
 use agent_deck_watchdog::state::{Life, State};
-use agent_deck_watchdog::triage;
 use agent_deck_watchdog::turn;
 use agent_deck_watchdog::watch::{Rules, Watch};
+use agent_deck_watchdog::{parents, stop, triage};
 use agent_deck_watchdog::{telling, world::World};
 
 use crate::sim::{Hint, Sim};
@@ -224,7 +224,9 @@ impl Play {
         watch.last_turn = touched.map(|touched| touched.min(now));
         if !sim.dry_run {
             telling::forget_handed_over(&mut watch.state, sim);
+            parents::recover(&mut watch, sim);
             triage::recover(&mut watch, sim);
+            stop::recover(&mut watch, sim);
         }
         self.next_turn = self.sim.truth();
         self.at_once = true;
