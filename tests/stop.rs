@@ -244,7 +244,12 @@ fn a_run_that_dies_while_it_stops_counts_as_done() {
     daemon.crash();
     after(&deck, 10).silent();
     assert_eq!(stops(&deck, &kid), 1);
-    assert_ne!(remembered(&deck, &kid)["silent"], "");
+    // By now it may be stopped, or about to be.
+    let known = remembered(&deck, &kid);
+    assert!(
+        known["silent"] != "" || known["rung"] == "stopped-by-us",
+        "{known}"
+    );
     hours_without(&deck, &kid, 1);
 }
 
