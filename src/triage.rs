@@ -170,12 +170,13 @@ pub fn step<W: World>(watch: &mut Watch, world: &mut W) -> Option<Session> {
     };
     child.retried |= end == End::Ask;
     child.retry_due = end == End::Ask;
-    if let Some(reading) = watch.rounds.readings.get_mut(&id) {
-        // Nothing else says that it is due.
-        reading.due = match end {
-            End::Ask => world.now(),
-            End::More | End::Over => reading.due,
-        };
+    // Nothing else says when it is due.
+    let now = world.now();
+    let dwell = watch.rules.limits.nudge_dedup;
+    match end {
+        End::Ask => watch.read_pane_by(&id, now),
+        End::More => watch.read_pane_by(&id, now.plus(dwell)),
+        End::Over => {}
     }
     world.note(Level::Info, &subject, &format!("{said}{counts}"));
     if end == End::More {

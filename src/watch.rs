@@ -424,6 +424,14 @@ impl Watch {
         }
     }
 
+    /// Something may be due of one who waits at that moment: its pane is read by
+    /// then.
+    pub fn read_pane_by(&mut self, id: &SessionId, at: Time) {
+        if let Some(reading) = self.rounds.readings.get_mut(id) {
+            reading.due = reading.due.min(at);
+        }
+    }
+
     /// A hook record of a session came that no list knows. Whether it is the
     /// first one: sessions of other profiles write records as well.
     pub fn is_news(&mut self, id: &SessionId) -> bool {

@@ -79,6 +79,9 @@ pub(super) fn end<W: World>(
         NoticeKind::HandedOver => {
             if let Some(child) = child.and_then(|id| watch.state.known_child_mut(&id)) {
                 child.told = Some(now);
+                let id = child.id.clone();
+                let dwell = watch.rules.limits.nudge_dedup;
+                watch.read_pane_by(&id, now.plus(dwell));
             }
         }
         // Nobody else is told of these.
