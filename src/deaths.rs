@@ -100,11 +100,22 @@ fn look<W: World>(watch: &mut Watch, world: &mut W, row: &Session) -> Duration {
         rungs::happens(watch, world, &row.id, Event::Death(Death::Moves));
         return left.min(LOOKS);
     }
-    let why = match doubt {
-        None => reason(&shown, since),
-        Some(doubt) => format!("it reads error, although {doubt}"),
+    let lasts = spoken(now.since(since));
+    let (what, seen) = match doubt {
+        None => {
+            let why = reason(&shown, since);
+            (
+                format!("it died: {why}"),
+                format!("is dead for {lasts}: {why}"),
+            )
+        }
+        // T27: whoever is told may look.
+        Some(doubt) => {
+            let seen = format!("reads error for {lasts}, although {doubt}");
+            (format!("counts as dead: it {seen}"), seen)
+        }
     };
-    died(watch, world, row, &shown, &why);
+    died(watch, world, row, &what, (!shown.quiet).then_some(&seen));
     RARE
 }
 
@@ -165,22 +176,25 @@ fn reason(shown: &Shown, since: Time) -> String {
     }
 }
 
-/// T28: told once an episode, but for those of whom nobody wants to hear.
-fn died<W: World>(watch: &mut Watch, world: &mut W, row: &Session, shown: &Shown, why: &str) {
+/// T28: told once an episode; `seen` is missing for those of whom nobody wants
+/// to hear.
+fn died<W: World>(
+    watch: &mut Watch,
+    world: &mut W,
+    row: &Session,
+    what: &str,
+    seen: Option<&String>,
+) {
     if rungs::happens(watch, world, &row.id, Event::Death(Death::Confirmed)).is_none() {
         return;
     }
     let now = world.now();
-    let child = watch.state.child(row);
-    child.opened.get_or_insert(now);
-    let since = child.dying_since.unwrap_or(now);
-    let seen = format!("is dead for {}: {why}", spoken(now.since(since)));
-    let text = format!("{} ({}) {seen}", row.title, row.id);
-    let subject = format!("{} {}", row.title, row.id);
-    world.note(Level::Warning, &subject, &format!("it died: {why}"));
-    if shown.quiet {
+    watch.state.child(row).opened.get_or_insert(now);
+    world.note(Level::Warning, &format!("{} {}", row.title, row.id), what);
+    let Some(seen) = seen else {
         return;
-    }
+    };
+    let text = format!("{} ({}) {seen}", row.title, row.id);
     let key = Kind::Died.key(row.id.as_str());
     if telling::is_open(&watch.state, Kind::MassDeath, row.profile.as_str()) {
         // That was told in one for all.
@@ -188,5 +202,5 @@ fn died<W: World>(watch: &mut Watch, world: &mut W, row: &Session, shown: &Shown
     } else {
         telling::mention(&mut watch.state, &key, Level::Warning, &text, now);
     }
-    parents::notify(watch, world, &row.id, NoticeKind::Died, &seen);
+    parents::notify(watch, world, &row.id, NoticeKind::Died, seen);
 }

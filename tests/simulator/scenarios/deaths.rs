@@ -76,9 +76,10 @@ fn an_error_over_a_living_agent_is_told_as_one() {
     stage.seconds(170);
     assert_eq!(died(&stage, &id).len(), 0);
     stage.seconds(100);
-    let told = died(&stage, &id);
+    assert_eq!(died(&stage, &id).len(), 0);
+    let told = stage.told();
     assert!(
-        told.len() == 1 && told[0].contains("although its agent lives"),
+        told.len() == 1 && told[0].contains("reads error for 3 min, although its agent lives"),
         "{told:?}"
     );
 }
