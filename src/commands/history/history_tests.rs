@@ -358,13 +358,18 @@ fn the_ladder_is_told_once_and_in_words() {
     let of = |event: &str| entries.iter().filter(|e| e["event"] == *event).count();
     assert_eq!(
         (of("rung"), of("death"), of("stop"), of("told")),
-        (4, 1, 3, 3)
+        (9, 1, 5, 3)
     );
+    assert_eq!(all["summary"]["stops"], 2);
     let parent = "0a000001-1700000001";
     assert!(
         entries.iter().any(|entry| entry["parent"] == *parent),
         "{all}"
     );
+    // Where the other log is lost, its twins tell the same.
+    fs::remove_file(scratch.join("restart.log")).unwrap();
+    let alone = text(&night(scratch.path(), None));
+    assert_eq!(alone, page, "\n{alone}");
 }
 
 #[test]

@@ -146,6 +146,7 @@ impl Report for History {
             in_vain,
             given_up,
             nudges,
+            stops,
             told,
             written,
             not_told,
@@ -172,6 +173,7 @@ impl Report for History {
                 "restarts_in_vain": in_vain,
                 "given_up": given_up,
                 "nudges": nudges,
+                "stops": stops,
                 "told": told,
                 "only_written_down": written,
                 "not_told": not_told,
@@ -251,6 +253,8 @@ impl History {
         add(of.given_up, format_args!("{} given up", of.given_up));
         let nudges = count(of.nudges, "nudge");
         add(of.nudges, format_args!("{nudges}"));
+        let stops = count(of.stops, "stop");
+        add(of.stops, format_args!("{stops}"));
         for (n, what) in [
             (of.told, "told"),
             (of.written, "only written down"),

@@ -11,7 +11,6 @@ use super::names::Names;
 use crate::clock::Time;
 use crate::commands::paper::{Light, add};
 use crate::ladder::notices;
-use crate::state::Rung;
 use crate::telling::is_given_up;
 
 /// A refusal that is over by then was no news (DESIGN 1.1: told after that).
@@ -36,6 +35,20 @@ const ENDINGS: [(&str, &str); 4] = [
     ("no session is critical", "is at work again"),
 ];
 
+/// The rows of the ladder that are news by themselves: the rung they lead to is
+/// new then, not come back to.
+const ROWS: [(&str, &str); 5] = [
+    ("(T8)", "is beyond nudging"),
+    ("(T11)", "is beyond nudging"),
+    ("(T14)", "is beyond nudging"),
+    ("(T15)", "is beyond nudging"),
+    (STOPPED, "was stopped by the watchdog"),
+];
+/// It stopped since we asked for it.
+const STOPPED: &str = "(T23)";
+/// The first word about a stop, and those that end it.
+const STOP_BEGINS: &str = "begun";
+const STOP_ENDS: [&str; 2] = ["done", "failed"];
 /// How a line about a parent begins that was told, or could not be told.
 const PARENTS: [&str; 3] = ["told: ", "told, ", "undeliverable, "];
 /// Of these no parent was to hear: the owner wants it so.
@@ -95,6 +108,8 @@ pub struct Summary {
     pub given_up: u64,
     /// Children that were asked to report.
     pub nudges: u64,
+    /// Children whose stop was begun.
+    pub stops: u64,
     /// Messages that were sent.
     pub told: u64,
     /// Messages that were only written down.
@@ -313,24 +328,47 @@ impl Teller {
 
     /// A child climbs. What follows from most rungs is told by itself.
     fn rung(&mut self, entry: &Entry, rest: &[Entry]) {
-        let over = entry.word == Rung::HandedOver.word();
-        if over && !heard_soon(entry, rest) {
-            self.item(entry, format_args!(" is beyond nudging"));
+        for (row, what) in ROWS {
+            let known = row == STOPPED && self.knows_stop(&entry.session);
+            if entry.text.ends_with(row) && !known && !heard_soon(entry, rest) {
+                self.item(entry, format_args!(" {what}"));
+            }
         }
     }
 
-    /// A child is stopped, as its owner has opted in.
+    /// A child is stopped, as its owner has opted in. What came of it is said where
+    /// it begins.
     fn stop(&mut self, entry: &Entry) {
-        let what = match entry.word.as_str() {
-            // What came of it follows.
-            "accepted" => return,
-            "done" => "was stopped by the watchdog",
-            "failed" => "could not be stopped",
-            _ => "is to be stopped",
+        let words = match entry.word.as_str() {
+            "done" => " was stopped by the watchdog",
+            "failed" => " could not be stopped",
+            _ => " is to be stopped",
         };
-        let between = if entry.text.is_empty() { "" } else { ": " };
-        let at = self.item(entry, format_args!(" {what}{between}{}", entry.text));
+        let text = match entry.text.as_str() {
+            "" => String::new(),
+            text => format!(": {text}"),
+        };
+        let open = |item: &&mut Item| item.kind == Kind::Stop && item.about == entry.session;
+        let mut newest = self.items.iter_mut().rev().take(REACH);
+        if entry.word != STOP_BEGINS
+            && let Some(item) = newest.find(open).filter(|item| !ends_stop(&item.word))
+        {
+            // That it was asked for is known by then.
+            if ends_stop(&entry.word) {
+                item.what = format!("{words}{text}");
+                item.word.clone_from(&entry.word);
+            }
+            return;
+        }
+        self.summary.stops += 1;
+        let at = self.item(entry, format_args!("{words}{text}"));
         self.items[at].light = Some(Light::Yellow);
+    }
+
+    /// Whether a stop of that session was told of.
+    fn knows_stop(&self, session: &str) -> bool {
+        let mut newest = self.items.iter().rev().take(REACH);
+        newest.any(|item| item.kind == Kind::Stop && item.about == session)
     }
 
     /// A notice to a parent has come to its end.
@@ -418,6 +456,10 @@ impl Teller {
         self.items.retain(|item| !item.quiet);
         (self.items, self.summary)
     }
+}
+
+fn ends_stop(word: &str) -> bool {
+    STOP_ENDS.contains(&word)
 }
 
 /// Whether something about the same session follows soon that says more: it was
