@@ -13,9 +13,10 @@ mod scene;
 mod waiting;
 
 use asked::{contains, fits_80_columns, json, said};
-use common::Deck;
 use common::screens::dialog;
+use common::{Deck, write};
 use past::{once, pass};
+use scene::flag;
 use serde_json::{Value, json as value};
 use waiting::{DEDUP, THRESHOLD, after, child, until_asked};
 
@@ -219,4 +220,85 @@ fn a_death_is_shown() {
     deck.set(&kid, "status", "running");
     after(&deck, DEDUP).silent();
     page(&deck, &["explain", &kid], &["its episode ends in"]);
+}
+
+/// Changes what is remembered of one.
+fn remember(deck: &Deck, id: &str, change: impl FnOnce(&mut Value)) {
+    let path = deck.watchdog_dir().join("state.json");
+    let mut state: Value = serde_json::from_str(&deck.read("state.json")).unwrap();
+    let children = state["state"]["children"].as_array_mut().unwrap();
+    change(
+        children
+            .iter_mut()
+            .find(|child| child["id"] == *id)
+            .unwrap(),
+    );
+    write(&path, state.to_string());
+}
+
+#[test]
+fn what_follows_on_the_upper_rungs_counts_from_the_last_deed() {
+    let deck = Deck::new();
+    let ops = busy_conductor(&deck);
+    let kid = child(&deck, "fix-the-tests", &ops).add();
+    deck.setting("WAITING_PATROL_TERMINATE", "1");
+    deck.setting("TRIAGE_CMD", "/opt/triage");
+    once(&deck).silent();
+    pass(&deck, THRESHOLD);
+    until_asked(&deck, &kid, 1);
+    let before = |part: u64| value!({ "at": (common::now() - part) * 1000 });
+    remember(&deck, &kid, |child| {
+        child["rung"] = value!("triage");
+        child["triaged"] = before(3000);
+        child["last_nudge"] = before(600);
+        child["extends"] = value!(1);
+    });
+    let parts = [
+        "given more time 1 of 3 times",
+        "triage is asked again in 49 min",
+    ];
+    page(&deck, &["explain", &kid], &parts);
+    remember(&deck, &kid, |child| {
+        child["last_nudge"] = before(3000);
+        child["retry_due"] = value!(true);
+    });
+    page(
+        &deck,
+        &["explain", &kid],
+        &["it is asked once more in 9 min"],
+    );
+    // The last rung follows only where both opt-ins are given.
+    remember(&deck, &kid, |child| {
+        child["rung"] = value!("handed-over");
+        child["nudges"] = value!(3);
+        child["told"] = before(600);
+    });
+    let alone = page(&deck, &["explain", &kid], &["told of it 10 min ago"]);
+    assert!(!alone.contains("it is stopped in"), "{alone}");
+    flag(&deck, "autostop", &kid);
+    page(&deck, &["explain", &kid], &["it is stopped in 49 min"]);
+}
+
+#[test]
+fn a_conductor_with_a_dialog_is_not_said_to_be_asked() {
+    let deck = Deck::new();
+    let ops = deck.conductor("ops").pane(dialog()).add();
+    // Five minutes after its start a dialog of that is looked for.
+    deck.set(&ops, "created", (common::now() - 300).to_string());
+    once(&deck).silent();
+    let text = page(&deck, &["explain", &ops], &["rung gated"]);
+    assert!(!text.contains("asked 0"), "{text}");
+}
+
+#[test]
+fn a_parent_that_was_told_says_when() {
+    let deck = Deck::new();
+    let ops = deck.conductor("ops").add();
+    child(&deck, "fix-the-tests", &ops).pane(dialog()).add();
+    once(&deck).silent();
+    pass(&deck, THRESHOLD);
+    waiting::until(&deck, "a line to the parent", || {
+        !deck.sends_to(&ops).is_empty()
+    });
+    page(&deck, &["explain", &ops], &["children last written to"]);
 }

@@ -7,7 +7,7 @@
 use super::desk::Desk;
 use super::paper::{Said, add};
 use super::rows::Row;
-use crate::capabilities::patrol::{HELD, MAX_EXTENDS, RECOVERY, limit};
+use crate::capabilities::patrol::{HELD, MAX_EXTENDS, RECOVERY, is_child, limit};
 use crate::clock::{Time, spoken};
 use crate::deaths::DEATH_CONFIRM;
 use crate::guard::{self, Verdict};
@@ -64,9 +64,14 @@ impl Standing<'_> {
                 .max(after(child.held_since, rules.threshold))
                 .map(|at| ("what holds it is told", at)),
             Rung::Triage if child.triage_open => None,
-            Rung::Triage => after(child.triaged, step).map(|at| (self.after_triage(), at)),
+            Rung::Triage if child.retry_due => asked.map(|at| ("it is asked once more", at)),
+            // A step after the last call, and after the question that it led to.
+            Rung::Triage => asked
+                .max(after(child.triaged, step))
+                .map(|at| (self.after_triage(), at)),
             Rung::HandedOver if self.may_stop() => {
-                after(child.told, step).map(|at| ("it is stopped", at))
+                let told = after(child.told, step);
+                told.map(|told| ("it is stopped", waited.unwrap_or(told).max(told)))
             }
             Rung::Clear
             | Rung::Gated
@@ -124,7 +129,11 @@ impl Standing<'_> {
         let mut said = Said::default();
         let (child, now) = (self.child, self.now);
         let ago = |at: Time| spoken(now.since(at));
-        let mut first = format!("rung {}: {}", child.rung.word(), self.nudges());
+        let mut first = format!("rung {}", child.rung.word());
+        // Who is no child shows a dialog at its start, and is never asked.
+        if self.row.listed.is_none_or(is_child) {
+            add(&mut first, format_args!(": {}", self.nudges()));
+        }
         if child.triaged.is_some() && child.extends > 0 {
             let extends = child.extends;
             add(
@@ -218,28 +227,37 @@ impl Standing<'_> {
     }
 }
 
-/// A parent for whom something waits, or of whose children a batch is open.
+/// A parent that was written to, for whom something waits, or of whose children a
+/// batch is open.
 pub struct Waits<'a> {
     parent: &'a Parent,
     desk: &'a Desk,
 }
 
-/// What waits for a parent; `None`: nothing.
+/// What waits for a parent, and what it was told; `None`: nothing.
 pub fn waits<'a>(desk: &'a Desk, id: &SessionId) -> Option<Waits<'a>> {
     let parent = desk.watch.state.known_parent(id)?;
-    (!parent.queue.is_empty() || !parent.members.is_empty()).then_some(Waits { parent, desk })
+    let waits = Waits { parent, desk };
+    (waits.is_open() || parent.last_told.is_some()).then_some(waits)
 }
 
-/// All parents of that kind.
+/// All parents for whom something waits, or of whose children a batch is open.
 pub fn all_waits(desk: &Desk) -> Vec<Waits<'_>> {
     let mut all = Vec::new();
     for parent in &desk.watch.state.parents {
-        all.extend(waits(desk, &parent.id));
+        let waits = Waits { parent, desk };
+        if waits.is_open() {
+            all.push(waits);
+        }
     }
     all
 }
 
 impl Waits<'_> {
+    fn is_open(&self) -> bool {
+        !self.parent.queue.is_empty() || !self.parent.members.is_empty()
+    }
+
     /// Whether there is nothing to say of it: its children are at work, or too few
     /// to be told of together.
     pub fn is_quiet(&self) -> bool {
