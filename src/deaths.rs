@@ -15,7 +15,7 @@ use crate::ladder::{Death, Event};
 use crate::model::{Level, NoAnswer, Pane, Scope, Session, Shown, Sight, Status};
 use crate::parents;
 use crate::rungs;
-use crate::state::{Child, NoticeKind, Rung};
+use crate::state::{Child, NoticeKind, Rung, say};
 use crate::telling::{self, Kind};
 use crate::watch::{Reading, Watch};
 use crate::world::World;
@@ -191,7 +191,8 @@ fn died<W: World>(
     let now = world.now();
     watch.state.child(row).opened.get_or_insert(now);
     world.note(Level::Warning, &format!("{} {}", row.title, row.id), what);
-    let Some(seen) = seen else {
+    let first = say(&mut watch.state.child(row).said, "died");
+    let Some(seen) = seen.filter(|_| first) else {
         return;
     };
     let text = format!("{} ({}) {seen}", row.title, row.id);

@@ -43,6 +43,15 @@ pub fn notify<W: World>(
     let Some(known) = watch.state.known_child(child) else {
         return;
     };
+    // Without a limit of nudges the ladder is the manual's (ladder 1.2).
+    let waits = [
+        NoticeKind::CannotAsk,
+        NoticeKind::Held,
+        NoticeKind::HandedOver,
+    ];
+    if watch.rules.limits.max_nudges == 0 && waits.contains(&kind) {
+        return;
+    }
     let parent = known.parent.clone();
     let notice = ParentNotice {
         kind,

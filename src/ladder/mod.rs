@@ -136,7 +136,8 @@ fn of_list(at: Rung, under: Rung, listed: Listed) -> Option<Step> {
             Clear => to("T1", Watching),
             Settled | StoppedByUs => to("T32", Watching),
             Dying => to("T26", under),
-            Dead => to("T30", Dead),
+            // It lives, and its episode goes on where it was.
+            Dead => to("T30", under),
             Watching | Gated | CannotAsk | Held | Nudged | Triage | HandedOver | Stopping => None,
         },
         Listed::Left => match at {
@@ -306,7 +307,7 @@ fn of_death(at: Rung, death: Death) -> Option<Step> {
 /// Whether a rung lies over another one, to which it comes back.
 fn lies_over(rung: Rung) -> bool {
     match rung {
-        Rung::Gated | Rung::CannotAsk | Rung::Held | Rung::Dying => true,
+        Rung::Gated | Rung::CannotAsk | Rung::Held | Rung::Dying | Rung::Dead => true,
         Rung::Clear
         | Rung::Watching
         | Rung::Nudged
@@ -314,7 +315,6 @@ fn lies_over(rung: Rung) -> bool {
         | Rung::HandedOver
         | Rung::Stopping
         | Rung::StoppedByUs
-        | Rung::Dead
         | Rung::Settled => false,
     }
 }

@@ -75,7 +75,10 @@ fn only_a_visible_end_leads_to_dead_and_only_deeds_lead_up() {
         let by_us = matches!(event, Event::Deed(_));
         let up = |rung| matches!(rung, Rung::Nudged | Rung::Triage | Rung::Stopping);
         if up(to) && to != at {
-            let comes_back = matches!(at, Rung::Gated | Rung::CannotAsk | Rung::Held | Rung::Dying);
+            let comes_back = matches!(
+                at,
+                Rung::Gated | Rung::CannotAsk | Rung::Held | Rung::Dying | Rung::Dead
+            );
             assert!(by_us || (comes_back && to == Rung::Nudged), "{row} {at:?}");
         }
         if to == Rung::Dead && at != Rung::Dead {

@@ -203,3 +203,17 @@ fn restarts_come_first() {
     // No turn has more than two; that is checked at each.
     assert_eq!(stage.calls("send").len(), 8);
 }
+
+/// One that comes back and only waits is asked as before.
+#[test]
+fn who_was_dead_and_waits_is_asked_again() {
+    let mut stage = Stage::new();
+    let id = stage.child("worker-a");
+    stage.seconds(100);
+    stage.sim().end_agent(&id);
+    stage.seconds(HOUR);
+    assert_eq!(stage.remembered_child(&id)["rung"], "dead");
+    stage.sim().user_starts(&id);
+    stage.seconds(1000);
+    assert_eq!(stage.sends(&id).len(), 1, "{}", stage.log());
+}
