@@ -46,7 +46,8 @@ fn a_hanging_list_is_killed_at_its_deadline_with_its_grandchild() {
         .map(|call| call.at)
         .collect();
     assert_eq!(lists.len(), 3);
-    assert!(lists[2] - lists[1] >= 30_000, "{lists:?}");
+    // It counts from the start of the program, which takes its time to say so.
+    assert!(lists[2] - lists[1] >= 29_500, "{lists:?}");
 }
 
 #[test]
