@@ -26,12 +26,16 @@ STATIC_FLAGS ?= -C linker=rust-lld -C link-arg=--icf=all -C link-arg=-zpack-rela
     --cfg no_unwind --extern no_unwind=$(NO_UNWIND) --cfg sha2_backend="soft" --cfg sha2_backend_soft="compact" \
     -C llvm-args=--inline-max-stacksize=256 -C llvm-args=-inlinehint-threshold=10 -C link-arg=-O2
 
+# Weeks that `make soak` simulates, and how many before it remembers how far it is.
+SOAK_WEEKS ?= 5000
+SOAK_PIECE := 20
+
 # The tests wait more than they compute: more of them at once than there are cores.
 export RUST_TEST_THREADS ?= 6
 
 # A shell without a login has not read rustup's setting.
 export PATH := $(PATH):$(HOME)/.cargo/bin
-.PHONY: all help demo picture test check static bench install uninstall clean cargo
+.PHONY: all help demo picture test check soak static bench install uninstall clean cargo
 
 all: cargo
 	$(CARGO) build --release --locked
@@ -42,6 +46,7 @@ help:
 	@echo 'make picture    the same, drawn into contrib/demo.svg'
 	@echo 'make test       all tests'
 	@echo 'make check      format, lints and all tests'
+	@echo 'make soak       $(SOAK_WEEKS) simulated weeks of forty children each, for hours; goes on where it was interrupted'
 	@echo 'make static     static binary: $(STATIC)'
 	@echo 'make bench      what it costs, and how fast it is, as one table (the static binary, if built)'
 	@echo '                BENCH_DEATHS=20 dies more often, BENCH_OTHER=command measures another one beside it,'
@@ -68,6 +73,19 @@ check: cargo
 	$(CARGO) fmt --check
 	$(CARGO) clippy --locked --all-targets -- -D warnings
 	$(run_tests)
+
+# How far it is, is remembered for one build: another one begins anew.
+soak: cargo
+	$(CARGO) test --locked --profile soak --test simulator --no-run
+	@program=$$(ls -t target/soak/deps/simulator-* | grep -v '[.]d$$' | head -1); \
+	at=target/soak/next-$$(cksum <"$$program" | cut -d' ' -f1); \
+	next=$$(cat "$$at" 2>/dev/null || echo 0); \
+	while [ "$$next" -lt '$(SOAK_WEEKS)' ]; do \
+	    WEEK_FROM=$$next WEEK_SEEDS=$(SOAK_PIECE) "$$program" --exact week::week --nocapture >target/soak/log 2>&1 || \
+	        { cat target/soak/log; exit 1; }; \
+	    next=$$((next + $(SOAK_PIECE))); echo "$$next" >"$$at"; \
+	    echo "$$next of $(SOAK_WEEKS) weeks: $$(grep '^Points' target/soak/log)"; \
+	done
 
 static: cargo
 	@if ! [ -d "$$(rustc --print sysroot)/lib/rustlib/$(STATIC_TARGET)/lib" ] && ! rustup target add '$(STATIC_TARGET)'; then \
@@ -164,14 +182,15 @@ cargo:
 	fi
 
 # All tests, as `cargo test` runs them; but those of patience.rs, which do nothing but wait
-# for a minute, wait beside the others.
+# for a minute, and the simulator, which does nothing but compute, run beside the others.
 TESTS := $(basename $(notdir $(wildcard tests/*.rs))) $(notdir $(patsubst %/main.rs,%,$(wildcard tests/*/main.rs)))
+BESIDE := patience simulator
 define run_tests
 @mkdir -p target
 $(CARGO) test --locked --no-run
-@$(CARGO) test --locked --test patience >target/patience.log 2>&1 & patience=$$!; \
-    $(CARGO) test --locked --lib --bins $(addprefix --test ,$(filter-out patience,$(TESTS))); code=$$?; \
-    wait $$patience || code=1; cat target/patience.log; exit $$code
+@$(CARGO) test --locked --no-fail-fast $(addprefix --test ,$(BESIDE)) >target/beside.log 2>&1 & beside=$$!; \
+    $(CARGO) test --locked --lib --bins $(addprefix --test ,$(filter-out $(BESIDE),$(TESTS))); code=$$?; \
+    wait $$beside || code=1; cat target/beside.log; exit $$code
 endef
 
 # component(cargo command, rustup component)

@@ -60,7 +60,7 @@ pub fn ask<W: World>(
     digest: &str,
 ) -> Option<Time> {
     let poll = watch.rules.poll;
-    if watch.rounds.sends_left == 0 {
+    if !has_its_turn(watch, row) {
         return Some(world.now().plus(poll));
     }
     if let Err(why) = second_look(watch, world, row, &[Status::Waiting]) {
@@ -120,6 +120,17 @@ pub fn ask<W: World>(
     }
     save(watch, world, true);
     Some(world.now().plus(patrol::ECHO))
+}
+
+/// Whether it may be acted on since the last list: one act a child and tick (ladder
+/// P3), so what triage advises waits for a new one.
+fn has_its_turn(watch: &Watch, row: &Session) -> bool {
+    let listed = watch.deck(&row.profile).map(|deck| deck.listed);
+    let triaged = watch
+        .state
+        .known_child(&row.id)
+        .and_then(|child| child.triaged);
+    watch.rounds.sends_left > 0 && triaged <= listed
 }
 
 /// It cannot be asked at this moment: tried again soon. Returns when.

@@ -84,6 +84,11 @@ fn lost<W: World>(watch: &mut Watch, world: &mut W, intent: &Intent) {
         return world.note(Level::Info, intent.id.as_str(), sentence);
     }
     if intent.sends {
+        // That its screen stays as it was says something of a message that went out.
+        let child = watch.state.known_child_mut(&intent.id);
+        if let Some(child) = child.filter(|_| intent.process.is_none()) {
+            child.asked.clear();
+        }
         let sentence = format!(
             "{}?): nobody waited for the answer, it counts",
             report::ASKED

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use agent_deck_watchdog::deck::trouble::{Trouble, classify};
 use agent_deck_watchdog::model::{Profile, Restarted, SessionId};
 
+use crate::checks_ladder::Ladder;
 use crate::checks_live::Live;
 use crate::checks_nudge::Seen;
 use crate::checks_poller::{self, PollerLooks};
@@ -47,6 +48,7 @@ pub struct Checks {
     pub seen: Seen,
     pub bots: PollerLooks,
     pub live: Live,
+    pub ladder: Ladder,
     /// What was broken.
     pub violations: Vec<String>,
     begun: Vec<Begun>,
@@ -67,6 +69,11 @@ pub struct Checks {
 }
 
 impl Checks {
+    pub fn turn_begins(&mut self) {
+        self.recount.turn_begins();
+        self.ladder.turn_begins();
+    }
+
     /// A list came, asked for at that moment; `None`: it was none.
     pub fn listed(&mut self, profile: &Profile, asked: Option<u64>) {
         let known = self.listed.entry(profile.clone()).or_default();

@@ -147,6 +147,7 @@ fn is_askable(sim: &Sim, row: &Row) -> bool {
         && !row.parent.is_empty()
         && !checks::is_conductor_like(row)
         && row.word == Status::Waiting
+        && row.done.is_none_or(|done| !done.fresh)
         && row.command != "bash"
 }
 

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use agent_deck_watchdog::model::{AgentSays, Profile, SessionId, Silence, Status};
 
 use crate::checks::{self, broken};
+use crate::checks_ladder;
 use crate::deck::{Row, Stored};
 use crate::sim::{Command, Sim};
 
@@ -17,8 +18,8 @@ const LOOK_AGE: u64 = 250;
 /// Messages in one episode, and in one turn.
 const EPISODE: u32 = 3;
 const TURN: u32 = 2;
-/// Panes of children read in one turn, and the looks right before a message.
-const READS: u32 = 20 + TURN;
+/// Panes of children read in one turn, and the looks right before a message or a stop.
+const READS: u32 = 20 + TURN + 2;
 /// How exactly waiting is counted again, but for a poll: what is read in between
 /// takes time.
 const SLACK: u64 = 20_000;
@@ -51,6 +52,7 @@ pub struct Seen {
 /// All that must hold when `session send` begins.
 pub fn send_begins(sim: &mut Sim, profile: &Profile, id: &SessionId) {
     checks::changes_something(sim, "sends");
+    checks_ladder::acts(sim, id, "sends to");
     let Some(row) = sim.rows.iter().find(|row| row.id == *id).cloned() else {
         return broken(sim, &format!("sends to {id}, which is in no deck"));
     };
@@ -70,6 +72,7 @@ pub fn send_begins(sim: &mut Sim, profile: &Profile, id: &SessionId) {
 /// All that must hold when a line to a parent begins, as far as it is checked.
 pub fn notice_begins(sim: &mut Sim, profile: &Profile, id: &SessionId, line: &str) {
     checks::changes_something(sim, "tells a parent");
+    checks_ladder::notice_begins(sim, id, line);
     let Some(row) = sim.rows.iter().find(|row| row.id == *id).cloned() else {
         return broken(sim, &format!("tells {id}, which is in no deck"));
     };
@@ -87,7 +90,7 @@ pub fn notice_begins(sim: &mut Sim, profile: &Profile, id: &SessionId, line: &st
 }
 
 /// Who must not be written to.
-fn harm(sim: &Sim, row: &Row) -> Vec<&'static str> {
+pub fn harm(sim: &Sim, row: &Row) -> Vec<&'static str> {
     let checks = &sim.checks;
     let shown = checks.shown.get(&row.id).copied().unwrap_or(0);
     let listed = checks.listed.get(&row.profile).map_or(0, |(at, _)| *at);
@@ -131,7 +134,7 @@ fn may_be_idle(says: Option<AgentSays>) -> bool {
 }
 
 /// What was not seen is not acted on.
-fn unseen(sim: &Sim, row: &Row) -> Vec<&'static str> {
+pub fn unseen(sim: &Sim, row: &Row) -> Vec<&'static str> {
     let now = sim.clocks.truth;
     let Some(look) = sim.checks.seen.panes.get(&row.id) else {
         return vec!["its pane could not be read"];

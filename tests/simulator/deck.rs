@@ -92,6 +92,17 @@ pub struct Agent {
     pub started: u64,
 }
 
+/// A word of a child about its work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Done {
+    /// Wall time.
+    pub at: u64,
+    /// It is done; else it failed.
+    pub ok: bool,
+    /// Nobody has seen it begin anything since.
+    pub fresh: bool,
+}
+
 /// One session.
 #[derive(Clone, Debug)]
 pub struct Row {
@@ -146,6 +157,8 @@ pub struct Row {
     pub mood: Mood,
     pub plan: Plan,
     pub bot: Option<Bot>,
+    /// What it last said of its work.
+    pub done: Option<Done>,
 }
 
 impl Row {
@@ -190,6 +203,7 @@ impl Row {
             mood: Mood::Works(5000),
             plan: Plan::Usual,
             bot: None,
+            done: None,
             id,
             profile,
         }
@@ -202,6 +216,14 @@ impl Row {
         self.agent_session = String::new();
         self.hook = None;
         self
+    }
+
+    /// It is seen at work: what it last said is about an older task.
+    pub fn begins_anew(&mut self) {
+        self.done = self.done.map(|done| Done {
+            fresh: false,
+            ..done
+        });
     }
 
     /// It has run at some time.

@@ -8,6 +8,7 @@ use agent_deck_watchdog::world::{Channel, Sent};
 
 use crate::chance::Chance;
 use crate::deck::{Answer, Lie, OnStart, Row, Stored, Terminal};
+use crate::disk::Written;
 use crate::faults::Fault;
 use crate::run::Play;
 use crate::sim::{Hint, OTHER_SERVER, Sim};
@@ -264,7 +265,8 @@ fn machine(chance: &mut Chance, play: &mut Play) {
             let half = sim
                 .disk
                 .as_ref()
-                .map(|bytes| bytes[..bytes.len() / 2].to_vec());
+                .map(Written::bytes)
+                .map(|bytes| Written::Bytes(bytes[..bytes.len() / 2].to_vec()));
             sim.disk = half.filter(|_| chance.percent(50));
             sim.durable_disk.clone_from(&sim.disk);
             // What was told is news again.

@@ -12,17 +12,20 @@
 mod bots;
 mod chance;
 mod checks;
+mod checks_ladder;
 mod checks_live;
 mod checks_nudge;
 mod checks_poller;
 mod clock;
 mod commands;
 mod deck;
+mod disk;
 mod faults;
 mod front;
 mod life;
 mod life_bots;
 mod life_children;
+mod life_week;
 mod processes;
 mod recount;
 mod run;
@@ -32,6 +35,7 @@ mod sim;
 mod triages;
 mod user;
 mod views;
+mod week;
 mod world;
 
 use chance::Chance;

@@ -40,6 +40,10 @@ pub struct Child {
     pub refused: Option<u64>,
     /// Nothing more in this episode, and why.
     pub silent: Option<&'static str>,
+    /// How many episodes have ended.
+    pub episode: u32,
+    /// When it last said that its work is over.
+    over: u64,
     /// The screen before the last message.
     asked: Option<u64>,
 }
@@ -66,6 +70,7 @@ pub struct Recount {
 
 impl Child {
     fn close(&mut self) {
+        self.episode += 1;
         self.nudges = 0;
         self.retried = false;
         self.silent = None;
@@ -137,6 +142,8 @@ impl Recount {
                 retried: false,
                 refused: None,
                 silent: None,
+                episode: 0,
+                over: 0,
                 asked: None,
             });
             children.len() - 1
@@ -224,6 +231,13 @@ impl Recount {
         }
     }
 
+    /// A message that was written down and never begun counts.
+    pub fn counts(&mut self, id: &SessionId) {
+        if let Some(child) = self.children.iter_mut().find(|child| child.id == *id) {
+            child.nudges += 1;
+        }
+    }
+
     /// What became of it.
     pub fn answered(&mut self, id: &SessionId, delivery: &Delivery, now: u64) {
         let refused = matches!(delivery, Delivery::Refused(_) | Delivery::NotStarted(_));
@@ -248,6 +262,15 @@ impl Recount {
         };
         if let Some(child) = self.children.iter_mut().find(|child| child.id == *id) {
             child.silent = Some(silent);
+        }
+    }
+
+    /// It says that its work is over, which is news once.
+    pub fn completed(&mut self, id: &SessionId, at: u64) {
+        let child = self.children.iter_mut().find(|child| child.id == *id);
+        if let Some(child) = child.filter(|child| child.over < at) {
+            child.over = at;
+            child.close();
         }
     }
 

@@ -9,6 +9,7 @@ use std::time::Duration;
 use agent_deck_watchdog::capabilities::restart::UI_CONFIRM;
 use agent_deck_watchdog::clock::Time;
 use agent_deck_watchdog::guard::Limits;
+use agent_deck_watchdog::model::SessionId;
 use agent_deck_watchdog::pace;
 use agent_deck_watchdog::remember;
 use agent_deck_watchdog::report;
@@ -19,9 +20,10 @@ use agent_deck_watchdog::watch::{Rules, Watch};
 use agent_deck_watchdog::{parents, stop, triage};
 use agent_deck_watchdog::{telling, world::World};
 
+use crate::disk::Written;
 use crate::sim::{Hint, Sim};
 use crate::views::Crash;
-use crate::{checks, checks_live};
+use crate::{checks, checks_ladder, checks_live};
 
 /// So long a `--once` run stays for a second look.
 const ONCE_STAYS: Duration = UI_CONFIRM.saturating_add(Duration::from_secs(4));
@@ -132,6 +134,13 @@ impl Play {
         }
         // What was paid for and perhaps never begun is not tried again at once.
         let profiles = self.on_disk()["profiles"].as_array().cloned();
+        let running = profiles.iter().flatten().map(|known| &known["running"]);
+        for intent in running.filter(|of| of["sends"] == true && of["tells"] == false) {
+            let id = intent["id"].as_str().and_then(SessionId::parse);
+            if let Some(id) = id.filter(|_| intent["process"].is_null()) {
+                self.sim.checks.recount.counts(&id);
+            }
+        }
         if profiles
             .iter()
             .flatten()
@@ -152,7 +161,12 @@ impl Play {
 
     /// The state as it is on the disk; null when there is none.
     pub fn on_disk(&self) -> serde_json::Value {
-        let bytes = self.sim.disk.clone().unwrap_or_default();
+        let bytes = self
+            .sim
+            .disk
+            .as_ref()
+            .map(Written::bytes)
+            .unwrap_or_default();
         let mut file: serde_json::Value = serde_json::from_slice(&bytes).unwrap_or_default();
         file["state"].take()
     }
@@ -183,7 +197,7 @@ impl Play {
         sim.leaving = false;
         let now = sim.clocks.now();
         let state = match &sim.disk {
-            Some(bytes) => match State::decode(bytes, now, &sim.clocks.reading()) {
+            Some(file) => match State::decode(&file.bytes(), now, &sim.clocks.reading()) {
                 Ok(state) => state,
                 Err(why) => {
                     sim.tell_history(format!("the state cannot be read: {why}"));
@@ -204,7 +218,7 @@ impl Play {
                 poller_dedup: ms(sim.checks.poller_dedup),
                 nudge_dedup: ms(sim.checks.nudge_dedup),
                 max_nudges: if sim.checks.unlimited { 0 } else { 3 },
-                terminate: false,
+                terminate: sim.checks.ladder.terminate,
             },
             threshold: ms(sim.checks.threshold),
             scope: agent_deck_watchdog::model::NoticeScope::Conductor,
@@ -240,8 +254,10 @@ impl Play {
         if left == 0 {
             self.at_once = false;
             self.began = sim.now();
-            sim.checks.recount.turn_begins();
+            sim.checks.turn_begins();
+            let before = checks_ladder::standing(watch);
             turn::turn(watch, sim);
+            checks_ladder::look(watch, sim, Some(&before));
             follow(watch, sim);
             sim.turn_complete();
             return true;
@@ -281,6 +297,7 @@ impl Play {
         let sim = &mut self.sim;
         let before = (sim.ledger.len(), sim.notes.len(), sim.messages.len());
         turn::between(watch, sim);
+        checks_ladder::look(watch, sim, None);
         follow(watch, sim);
         let after = (sim.ledger.len(), sim.notes.len(), sim.messages.len());
         let second = sim.truth() / 1000;
@@ -316,8 +333,10 @@ impl Play {
     fn once(&mut self, watch: &mut Watch) -> bool {
         let sim = &mut self.sim;
         self.next_turn = sim.truth() + self.poll;
-        sim.checks.recount.turn_begins();
+        sim.checks.turn_begins();
+        let before = checks_ladder::standing(watch);
         turn::turn(watch, sim);
+        checks_ladder::look(watch, sim, Some(&before));
         let stays = sim.now().plus(ONCE_STAYS);
         loop {
             let now = sim.now();
@@ -338,6 +357,7 @@ impl Play {
             let rest = due.map_or(1000, |due| due.0.saturating_sub(now.0));
             sim.advance(rest.max(1));
             turn::between(watch, sim);
+            checks_ladder::look(watch, sim, None);
         }
         sim.turn_complete();
         false
@@ -385,6 +405,10 @@ impl Sim {
         self.checks.recount.lost(now);
         self.checks.bots.lost(now);
         self.checks.message_lost();
+        // Nobody remembers what has been begun since.
+        for done in self.rows.iter_mut().filter_map(|row| row.done.as_mut()) {
+            done.fresh = true;
+        }
         let longest = self.checks.nudge_dedup.max(self.checks.poller_dedup);
         self.checks.live.disturbed(now + longest);
     }

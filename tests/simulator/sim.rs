@@ -13,6 +13,7 @@ use crate::bots::PollerProcess;
 use crate::checks::Checks;
 use crate::clock::Clocks;
 use crate::deck::{Agent, Row, Terminal};
+use crate::disk::Written;
 use crate::faults::Faults;
 use crate::sending::Typed;
 use crate::triages::Triage;
@@ -63,6 +64,7 @@ pub struct Command {
 #[derive(Clone, Debug, Default)]
 pub struct FlagFiles {
     pub autorestart: Vec<SessionId>,
+    pub autostop: Vec<SessionId>,
     pub hold: Vec<(SessionId, Option<u64>)>,
     pub pause: Option<(u64, Option<u64>)>,
     pub clear: Vec<SessionId>,
@@ -97,8 +99,8 @@ pub struct Sim {
     over: BTreeSet<u32>,
     pub hints: Vec<Hint>,
     /// The state file, and what of it would survive a loss of power.
-    pub disk: Option<Vec<u8>>,
-    pub durable_disk: Option<Vec<u8>>,
+    pub disk: Option<Written>,
+    pub durable_disk: Option<Written>,
     pub saves: u64,
     /// How far the wall clock was off at the last save.
     pub saved_step: i64,

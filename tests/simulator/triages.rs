@@ -10,6 +10,8 @@ use agent_deck_watchdog::ladder::triage::{Advice, Answer, Case, Heard};
 use agent_deck_watchdog::model::{Pane, SessionId};
 
 use crate::checks::{self, broken};
+use crate::checks_ladder;
+use crate::disk::Written;
 use crate::sim::Sim;
 use crate::views::Crash;
 
@@ -88,6 +90,7 @@ impl Sim {
     /// It is asked about a child, if the screen is still the one.
     pub fn triage_begins(&mut self, case: &Case) -> Result<(), String> {
         checks::changes_something(self, "asks triage");
+        checks_ladder::acts(self, &case.id, "asks triage about");
         let pane = self.look_at(&case.profile, &case.id);
         let Ok(Pane::Stands(screen)) = pane else {
             return Err("no screen".to_owned());
@@ -129,7 +132,7 @@ impl Sim {
         let last = child.and_then(|child| child.last);
         let waited = child.map_or(0, |child| child.waited(now));
         let row = self.rows.iter().find(|row| row.id == case.id);
-        let disk = self.disk.clone().unwrap_or_default();
+        let disk = self.disk.as_ref().map(Written::bytes).unwrap_or_default();
         let disk: serde_json::Value = serde_json::from_slice(&disk).unwrap_or_default();
         let children = disk["state"]["children"].as_array();
         let open = |c: &serde_json::Value| c["id"] == case.id.as_str() && c["triage_open"] == true;

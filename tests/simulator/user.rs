@@ -10,12 +10,18 @@ use crate::sim::Sim;
 impl Sim {
     /// `session stop`, `archive` or `remove`: the terminal goes, then it is saved.
     pub fn user_ends(&mut self, id: &SessionId, verb: &'static str, saved: u64) {
-        let pid = self.begin(verb, id, false);
+        self.ends(id, verb, saved, false);
+    }
+
+    /// The same, by whomever.
+    pub fn ends(&mut self, id: &SessionId, verb: &'static str, saved: u64, ours: bool) -> u32 {
+        let pid = self.begin(verb, id, ours);
         self.row(id).leaving = Some(self.truth());
         let of = id.clone();
         self.after(saved / 2, move |sim| sim.kill_terminal(&of, 40));
         let of = id.clone();
         self.after(saved, move |sim| sim.saved(&of, verb, pid));
+        pid
     }
 
     fn saved(&mut self, id: &SessionId, verb: &str, pid: u32) {

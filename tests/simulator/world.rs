@@ -8,23 +8,25 @@ use agent_deck_watchdog::guard::{NoticePermit, NudgePermit, Permit, StopPermit};
 use agent_deck_watchdog::ladder::triage::{Case, Heard};
 use agent_deck_watchdog::model::{
     AgentSays, Completion, Delivery, Flags, HookRecord, Level, NoAnswer, Pane, Pause, Pollers,
-    Process, ProcessMark, Profile, Restarted, Scope, Session, SessionId, Shown, Sight, Stopped,
-    Telegram, Traces,
+    Process, ProcessMark, Profile, Restarted, Scope, Session, SessionId, Shown, Sight, Status,
+    Stopped, Telegram, Traces,
 };
 use agent_deck_watchdog::state::State;
 use agent_deck_watchdog::world::{Channel, Ran, Record, Sent, World};
 
 use crate::bots::{PS_DEADLINE, PS_MS};
-use crate::deck::Row;
+use crate::deck::{Done, Row};
+use crate::disk::Written;
 use crate::sim::{Hint, Sim};
 use crate::views::READ_DEADLINE;
-use crate::{checks, checks_nudge, checks_poller};
+use crate::{checks, checks_ladder, checks_nudge, checks_poller};
 
 /// Milliseconds that agent-deck's commands take (contract 14.1), and ours.
 const LIST_MS: u64 = 120;
 const SHOW_MS: u64 = 60;
 const LOOK_MS: u64 = 2;
 const SAVE_MS: u64 = 4;
+const STOP_MS: u64 = 300;
 /// Until `escalate.sh` has an outcome.
 const SEND_MS: u64 = 1500;
 const LIST_DEADLINE: u64 = 30_000;
@@ -70,8 +72,12 @@ impl World for Sim {
             .filter(here)
             .map(|row| self.printed(row))
             .collect();
+        for row in rows.iter().filter(|row| row.status == Status::Running) {
+            self.row(&row.id).begins_anew();
+        }
         self.advance(LIST_MS);
         self.checks.listed(profile, Some(asked));
+        self.checks.ladder.listed();
         if !rows.is_empty() {
             let (poll, now) = (self.checks.poll, self.clocks.truth);
             self.checks.recount.listed(profile, &rows, poll, now);
@@ -131,9 +137,19 @@ impl World for Sim {
     ) -> Result<Vec<Completion>, NoAnswer> {
         self.call("children", parent.as_str());
         self.fault_of_show(parent, SHOW_MS)?;
-        // None of them says anything of its work.
         self.known(profile, parent)?;
-        Ok(Vec::new())
+        let children = self.rows.iter().filter(|row| row.parent == parent.as_str());
+        let said: Vec<Completion> = children
+            .filter_map(|row| {
+                let Done { at, ok, .. } = row.done?;
+                self.checks.recount.completed(&row.id, at);
+                // Whole seconds are written (contract 5.5b).
+                let at = self.clocks.line_of_wall(at / 1000 * 1000);
+                let id = row.id.clone();
+                Some(Completion { id, ok, at })
+            })
+            .collect();
+        Ok(said)
     }
 
     fn processes(&mut self, scope: Scope) -> Sight {
@@ -258,7 +274,7 @@ impl World for Sim {
         let line = |at: u64| Time((self.clocks.now().0 + at).saturating_sub(truth));
         Flags {
             autorestart: self.files.autorestart.clone(),
-            autostop: Vec::new(),
+            autostop: self.files.autostop.clone(),
             hold: self
                 .files
                 .hold
@@ -322,12 +338,25 @@ impl World for Sim {
     }
 
     fn begin_stop(&mut self, permit: StopPermit) -> Result<ProcessMark, String> {
-        // Nobody here opts in.
-        panic!("{} is stopped without an opt-in", permit.id())
+        let id = permit.id().clone();
+        checks_ladder::stop_begins(self, permit.profile(), &id);
+        self.advance(1);
+        if self.faults.no_start > self.truth() {
+            return Err("no such file".to_owned());
+        }
+        self.call("stop", id.as_str());
+        let pid = self.ends(&id, "stop", STOP_MS, true);
+        self.waited_for = Some(pid);
+        Ok(mark(pid))
     }
 
     fn finish_stop(&mut self) -> Ran<Stopped> {
-        Ran::Ended(Stopped::Unknown("nothing was begun".to_owned()))
+        let Some(pid) = self.waited_for.take() else {
+            return Ran::Ended(Stopped::Unknown("nothing was begun".to_owned()));
+        };
+        self.advance(2 * STOP_MS);
+        debug_assert!(self.commands.iter().all(|command| command.pid != pid));
+        Ran::Ended(Stopped::Accepted)
     }
 
     fn begin_triage(&mut self, case: &Case) -> Result<(), String> {
@@ -350,11 +379,11 @@ impl World for Sim {
         }
         self.saves += 1;
         self.crash_if(false);
-        let bytes = state.encode(self.clocks.now(), &self.clocks.reading());
+        let written = Written::state(state, self.clocks.now(), self.clocks.reading());
         if durable {
-            self.durable_disk = Some(bytes.clone());
+            self.durable_disk = Some(written.clone());
         }
-        self.disk = Some(bytes);
+        self.disk = Some(written);
         self.checks.saved();
         self.saved_step = self.clocks.step;
         self.touched = Some(self.clocks.wall());

@@ -7,6 +7,7 @@ use agent_deck_watchdog::model::Silence;
 
 use super::{DAY, HOUR, Stage};
 use crate::deck::OnStart;
+use crate::disk::Written;
 
 #[test]
 fn stopped_stays_stopped() {
@@ -115,7 +116,7 @@ fn a_lost_memory_asks_and_reconnects_nobody_for_an_hour() {
     let mut stage = Stage::new();
     let child = stage.child("worker-a");
     let deaf = stage.deaf("conductor-a", "a");
-    stage.sim().disk = Some(vec![0; 100]);
+    stage.sim().disk = Some(Written::Bytes(vec![0; 100]));
     stage.seconds(3590);
     assert_eq!((stage.calls("send"), stage.restarts()), (vec![], vec![]));
     stage.seconds(100);

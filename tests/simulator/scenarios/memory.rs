@@ -8,6 +8,7 @@ use agent_deck_watchdog::state::State;
 
 use super::{HOUR, Stage};
 use crate::deck::{Answer, OnStart};
+use crate::disk::Written;
 
 #[test]
 fn silent_when_healthy() {
@@ -29,7 +30,7 @@ fn damaged_state_file() {
         let mut stage = Stage::new();
         stage.session("conductor-a");
         stage.seconds(30);
-        stage.play.sim.disk.clone().unwrap()
+        stage.play.sim.disk.as_ref().unwrap().bytes()
     };
     let half = whole[..whole.len() / 2].to_vec();
     for bytes in [
@@ -44,7 +45,7 @@ fn damaged_state_file() {
         assert!(State::decode(&bytes, Time(0), &clocks).is_err());
         let id = stage.dead("conductor-a");
         stage.row(&id).on_start = OnStart::Lives;
-        stage.sim().disk = Some(bytes);
+        stage.sim().disk = Some(Written::Bytes(bytes));
         stage.seconds(HOUR);
         // Three restarts just done.
         stage.at_about(&id, &[300]);
