@@ -53,6 +53,10 @@ pub fn notify<W: World>(
         return;
     }
     let parent = known.parent.clone();
+    if parent.is_empty() {
+        // A dialog at the start of a session that is nobody's child.
+        return;
+    }
     let notice = ParentNotice {
         kind,
         child: child.to_string(),

@@ -53,9 +53,10 @@ pub fn next_due(watch: &Watch) -> Option<Time> {
 
 /// The row of a child that waits, in a list that is good.
 fn waiting_row<'a>(watch: &'a Watch, child: &Child) -> Option<&'a Session> {
-    let listed = watch.state.is_listed(&child.profile);
-    let row = watch.deck(&child.profile)?.row(&child.id);
-    row.filter(|_| listed && child.waits)
+    if !child.waits || !watch.state.is_listed(&child.profile) {
+        return None;
+    }
+    watch.deck(&child.profile)?.row(&child.id)
 }
 
 /// The last and the next reading of a child.

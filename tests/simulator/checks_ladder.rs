@@ -47,6 +47,11 @@ impl Ladder {
         self.lists = 0;
     }
 
+    /// The memory is lost, and with it which batches there were.
+    pub fn lost(&mut self) {
+        self.lines.retain(|(kind, ..)| kind != "batch");
+    }
+
     /// A good list came.
     pub fn listed(&mut self) {
         self.lists += 1;
@@ -113,6 +118,9 @@ pub fn stop_begins(sim: &mut Sim, profile: &Profile, id: &SessionId) {
     for what in what.chain(facts).collect::<Vec<_>>() {
         broken(sim, &format!("stops {id} ({}): {what}", row.title));
     }
+    // It was looked at right before, as with a message.
+    let reads = &mut sim.checks.recount.reads;
+    *reads = reads.saturating_sub(2);
     let episode = episode(sim, id);
     if !sim.checks.ladder.stops.insert((id.clone(), episode)) {
         broken(sim, &format!("stops {id} a second time in one episode"));
@@ -128,7 +136,8 @@ pub fn notice_begins(sim: &mut Sim, id: &SessionId, line: &str) {
         broken(sim, &format!("tells {id} after {} ms", now - at));
     }
     let queue = on_its_way(sim, id);
-    if queue.is_empty() {
+    // A daemon that cannot write knows it as well.
+    if queue.is_empty() && sim.faults.unsaved <= now {
         broken(sim, &format!("tells {id} what is not written down: {line}"));
     }
     for (kind, child, batch) in queue {

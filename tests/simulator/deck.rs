@@ -157,6 +157,8 @@ pub struct Row {
     pub mood: Mood,
     pub plan: Plan,
     pub bot: Option<Bot>,
+    /// It worked at the last list.
+    pub runs: bool,
     /// What it last said of its work.
     pub done: Option<Done>,
 }
@@ -203,6 +205,7 @@ impl Row {
             mood: Mood::Works(5000),
             plan: Plan::Usual,
             bot: None,
+            runs: false,
             done: None,
             id,
             profile,
@@ -218,12 +221,14 @@ impl Row {
         self
     }
 
-    /// It is seen at work: what it last said is about an older task.
-    pub fn begins_anew(&mut self) {
-        self.done = self.done.map(|done| Done {
-            fresh: false,
-            ..done
-        });
+    /// It is listed. Where it is seen to begin to work, what it last said is about
+    /// an older task.
+    pub fn is_listed(&mut self) {
+        let runs = self.status() == Status::Running;
+        let begins = runs && !std::mem::replace(&mut self.runs, runs);
+        if let Some(done) = self.done.as_mut().filter(|_| begins) {
+            done.fresh = false;
+        }
     }
 
     /// It has run at some time.

@@ -125,6 +125,7 @@ impl Sim {
         }
         self.hook(id, "UserPromptSubmit");
         self.stands(id, None);
+        self.moves(id);
         self.word(id, Status::Running);
         self.row(id).says = Some(AgentSays::Busy);
         let agent = self.row(id).agent.map(|agent| agent.pid);

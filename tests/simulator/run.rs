@@ -405,10 +405,8 @@ impl Sim {
         self.checks.recount.lost(now);
         self.checks.bots.lost(now);
         self.checks.message_lost();
-        // Nobody remembers what has been begun since.
-        for done in self.rows.iter_mut().filter_map(|row| row.done.as_mut()) {
-            done.fresh = true;
-        }
+        self.checks.ladder.lost();
+        self.all_may_be_done();
         let longest = self.checks.nudge_dedup.max(self.checks.poller_dedup);
         self.checks.live.disturbed(now + longest);
     }

@@ -8,8 +8,8 @@ use agent_deck_watchdog::guard::{NoticePermit, NudgePermit, Permit, StopPermit};
 use agent_deck_watchdog::ladder::triage::{Case, Heard};
 use agent_deck_watchdog::model::{
     AgentSays, Completion, Delivery, Flags, HookRecord, Level, NoAnswer, Pane, Pause, Pollers,
-    Process, ProcessMark, Profile, Restarted, Scope, Session, SessionId, Shown, Sight, Status,
-    Stopped, Telegram, Traces,
+    Process, ProcessMark, Profile, Restarted, Scope, Session, SessionId, Shown, Sight, Stopped,
+    Telegram, Traces,
 };
 use agent_deck_watchdog::state::State;
 use agent_deck_watchdog::world::{Channel, Ran, Record, Sent, World};
@@ -72,8 +72,8 @@ impl World for Sim {
             .filter(here)
             .map(|row| self.printed(row))
             .collect();
-        for row in rows.iter().filter(|row| row.status == Status::Running) {
-            self.row(&row.id).begins_anew();
+        for row in &rows {
+            self.row(&row.id).is_listed();
         }
         self.advance(LIST_MS);
         self.checks.listed(profile, Some(asked));

@@ -10,6 +10,7 @@ mod deaths;
 mod fast_paths;
 mod guard;
 mod limits;
+mod manual;
 mod memory;
 mod nudges;
 mod outcomes;

@@ -59,6 +59,8 @@ fn first_run_dialog_is_no_crash() {
         told[0].contains("dialog") || told[0].contains("decision"),
         "{told:?}"
     );
+    // It is nobody's child: no parent could have been told.
+    assert_eq!(stage.says("undeliverable"), 0);
 }
 
 #[test]
