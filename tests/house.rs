@@ -97,7 +97,8 @@ fn sources(below: &str) -> Vec<Source> {
 /// The program's files without their tests.
 fn program() -> Vec<Source> {
     let mut files = sources("src");
-    files.retain(|file| !file.name.ends_with("_tests") && !file.name.ends_with("scratch"));
+    let of_tests = ["_tests", "scratch", "fixtures"];
+    files.retain(|file| !of_tests.iter().any(|end| file.name.ends_with(end)));
     for file in &mut files {
         let tests = file.lines.iter().position(|line| line == "#[cfg(test)]");
         file.lines.truncate(tests.unwrap_or(file.lines.len()));

@@ -15,6 +15,8 @@ use crate::clock::{Time, spoken};
 use crate::model::{Flags, Profile, SessionId};
 use crate::state::{Backoff, Child, State};
 
+#[cfg(test)]
+mod fixtures;
 mod notice;
 mod nudge;
 mod restart;

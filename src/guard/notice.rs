@@ -102,29 +102,11 @@ pub fn return_notice(state: &mut State, row: &Session, before: Option<Time>) {
 
 #[cfg(test)]
 mod tests {
+    use super::fixtures::{NOW, around, at, row};
     use super::*;
 
-    const NOW: Time = Time(2_000_000_000_000);
-
-    fn at(seconds: u64) -> Time {
-        NOW.plus(Duration::from_secs(seconds))
-    }
-
-    fn row() -> Session {
-        let profile = Profile::parse("default").unwrap();
-        Session::new(profile, SessionId::parse("1a2b3c4d-1755900001").unwrap())
-    }
-
-    fn around(flags: &Flags, remembered: bool) -> Surroundings<'_> {
-        Surroundings {
-            flags,
-            limits: Limits::default(),
-            remembered,
-        }
-    }
-
     fn refusals(state: &State, flags: &Flags, now: Time) -> Vec<Rule> {
-        let verdict = notice_verdict(state, &around(flags, true), &row(), now);
+        let verdict = notice_verdict(state, &around(flags), &row(), now);
         verdict.refusals().map(|answer| answer.rule).collect()
     }
 
@@ -135,7 +117,7 @@ mod tests {
         state.profile(&row().profile);
         let before = state.clone();
         assert_eq!(refusals(&state, &flags, at(299)), [Rule::NoticeInterval]);
-        let around = around(&flags, true);
+        let around = around(&flags);
         assert!(notice_permit(&mut state, &around, &row(), at(299)).is_err());
         assert_eq!(state, before);
         let (permit, last) = notice_permit(&mut state, &around, &row(), at(300)).unwrap();
@@ -170,7 +152,9 @@ mod tests {
         assert_eq!(refusals(&state, &flags, at(0)), []);
         assert_eq!(refusals(&state, &paused, at(0)), [Rule::Paused]);
         assert_eq!(refusals(&state, &held, at(0)), [Rule::Held]);
-        let unsaved = notice_verdict(&state, &around(&flags, false), &row(), at(0));
+        let mut around = around(&flags);
+        around.remembered = false;
+        let unsaved = notice_verdict(&state, &around, &row(), at(0));
         let unsaved: Vec<Rule> = unsaved.refusals().map(|answer| answer.rule).collect();
         assert_eq!(unsaved, [Rule::Memory]);
         // A memory that was lost: everybody has just been written to.

@@ -136,26 +136,8 @@ fn nudges(child: Option<&Child>, most: u32) -> Answer {
 
 #[cfg(test)]
 mod tests {
+    use super::fixtures::{NOW, around, at, row};
     use super::*;
-
-    const NOW: Time = Time(2_000_000_000_000);
-
-    fn at(seconds: u64) -> Time {
-        NOW.plus(Duration::from_secs(seconds))
-    }
-
-    fn row() -> Session {
-        let profile = Profile::parse("default").unwrap();
-        Session::new(profile, SessionId::parse("1a2b3c4d-1755900001").unwrap())
-    }
-
-    fn around(flags: &Flags) -> Surroundings<'_> {
-        Surroundings {
-            flags,
-            limits: Limits::default(),
-            remembered: true,
-        }
-    }
 
     fn refusals(state: &State, flags: &Flags, now: Time) -> Vec<Rule> {
         let verdict = nudge_verdict(state, &around(flags), &row(), now);

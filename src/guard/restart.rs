@@ -271,30 +271,13 @@ fn poller_dedup(state: &State, around: &Surroundings, id: &SessionId, now: Time)
 
 #[cfg(test)]
 mod tests {
+    use super::fixtures::{around, at, row};
     use super::*;
-    use crate::model::Session;
-
-    const NOW: Time = Time(2_000_000_000_000);
-
-    fn at(seconds: u64) -> Time {
-        NOW.plus(Duration::from_secs(seconds))
-    }
-
-    fn row() -> Session {
-        let profile = Profile::parse("default").unwrap();
-        Session::new(profile, SessionId::parse("1a2b3c4d-1755900001").unwrap())
-    }
 
     fn ask(state: &mut State, dedup: u64, now: Time) -> Result<Permit, Vec<Rule>> {
         let flags = Flags::default();
-        let around = Surroundings {
-            flags: &flags,
-            limits: Limits {
-                poller_dedup: Duration::from_secs(dedup),
-                ..Limits::default()
-            },
-            remembered: true,
-        };
+        let mut around = around(&flags);
+        around.limits.poller_dedup = Duration::from_secs(dedup);
         let rules = |verdict: Verdict| verdict.refusals().map(|a| a.rule).collect();
         permit(state, &around, &row().id, Purpose::Deaf, "deaf", now).map_err(rules)
     }

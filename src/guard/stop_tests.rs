@@ -1,20 +1,11 @@
 //! Tests of `stop.rs`: every combination of what a stop wants, counted again by
 //! one sentence.
 
+use super::fixtures::{NOW, at, row};
 use super::*;
 use crate::model::Pause;
 
-const NOW: Time = Time(2_000_000_000_000);
 const STEP: u64 = 3600;
-
-fn at(seconds: u64) -> Time {
-    NOW.plus(Duration::from_secs(seconds))
-}
-
-fn row() -> Session {
-    let profile = Profile::parse("default").unwrap();
-    Session::new(profile, SessionId::parse("1a2b3c4d-1755900001").unwrap())
-}
 
 fn flags(autostop: bool) -> Flags {
     Flags {
@@ -24,15 +15,9 @@ fn flags(autostop: bool) -> Flags {
 }
 
 fn around(flags: &Flags, terminate: bool) -> Surroundings<'_> {
-    let limits = Limits {
-        terminate,
-        ..Limits::default()
-    };
-    Surroundings {
-        flags,
-        limits,
-        remembered: true,
-    }
+    let mut around = fixtures::around(flags);
+    around.limits.terminate = terminate;
+    around
 }
 
 /// A child about which everything has been done, and that was told at `NOW`.
