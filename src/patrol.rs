@@ -263,7 +263,9 @@ fn serve<W: World>(
             nudge::cannot_ask(watch, world, row, why);
             None
         }
-        Need::Ask if is_done(watch, world, row) => None,
+        Need::Ask | Need::Triage | Need::Stop | Need::HandOver if is_done(watch, world, row) => {
+            None
+        }
         Need::Ask => nudge::ask(watch, world, row, digest),
         Need::Triage => {
             let since = watch.state.child(row).since.unwrap_or(now);
@@ -277,12 +279,10 @@ fn serve<W: World>(
     }
 }
 
-/// Before it is asked for the first time: whether it has said meanwhile that its
-/// work is over. The next list books that.
+/// Before it is acted on: whether it has said meanwhile that its work is over. The
+/// next list books that.
 fn is_done<W: World>(watch: &mut Watch, world: &mut W, row: &Session) -> bool {
-    if watch.state.child(row).nudges == 0 {
-        batches::refresh(watch, world, &row.profile, &row.parent);
-    }
+    batches::refresh(watch, world, &row.profile, &row.parent);
     patrol::is_settled(watch.state.child(row), row)
 }
 

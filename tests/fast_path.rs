@@ -11,9 +11,11 @@ mod common;
 mod scene;
 
 use std::os::unix::fs::symlink;
+use std::path::Path;
 use std::time::Duration;
 
 use common::{Daemon, Deck, now};
+use rustix::fs::{CWD, RenameFlags, renameat_with};
 use rustix::process::Signal;
 use scene::{
     Agent, WORKED, acts, count, flag, kill_session, polled_every, polls, refused, revival, story,
@@ -187,8 +189,7 @@ fn hooks_directory_comes_and_goes() {
     has_the_fast_path(&deck, &ids[0]);
     // Swapped by rename.
     std::fs::create_dir(&aside).unwrap();
-    std::fs::rename(&hooks, deck.root().join("old")).unwrap();
-    std::fs::rename(&aside, &hooks).unwrap();
+    exchange(&aside, &hooks);
     turns(&deck, &daemon, 1);
     has_the_fast_path(&deck, &ids[1]);
     // A link that now leads elsewhere.
@@ -196,9 +197,11 @@ fn hooks_directory_comes_and_goes() {
     places
         .iter()
         .for_each(|place| std::fs::create_dir(place).unwrap());
-    std::fs::rename(&hooks, deck.root().join("older")).unwrap();
-    symlink(&places[0], &hooks).unwrap();
+    std::fs::rename(&aside, deck.root().join("older")).unwrap();
+    symlink(&places[0], &aside).unwrap();
+    exchange(&aside, &hooks);
     turns(&deck, &daemon, 1);
+    std::fs::rename(&aside, deck.root().join("oldest")).unwrap();
     symlink(&places[1], &aside).unwrap();
     std::fs::rename(&aside, &hooks).unwrap();
     turns(&deck, &daemon, 1);
@@ -208,6 +211,12 @@ fn hooks_directory_comes_and_goes() {
         acts(&deck),
         ids.iter().flat_map(|id| revival(id)).collect::<Vec<_>>()
     );
+}
+
+/// Each takes the other's place, and at no moment is there none.
+fn exchange(one: &Path, other: &Path) {
+    let flags = RenameFlags::EXCHANGE;
+    renameat_with(CWD, one, CWD, other, flags).unwrap();
 }
 
 /// `status` comes to say so.

@@ -455,10 +455,14 @@ mod tests {
             .env_remove("CLAUDECODE")
             .spawn()
             .unwrap();
-        let table = real(&clock);
-        let process = table.iter().find(|p| p.pid == child.id()).cloned();
+        // A spawn returns a moment before the kernel has put the environment in place.
+        let mut tables = std::iter::repeat_with(|| real(&clock)).take(1000);
+        let seen = tables.find_map(|table| {
+            let process = table.iter().find(|p| p.pid == child.id())?.clone();
+            process.instance.is_some().then_some((table, process))
+        });
         end(child);
-        let process = process.unwrap();
+        let (table, process) = seen.unwrap();
         assert_eq!(process.instance.as_deref(), Some("a-1"));
         assert_eq!(process.args.last().map(String::as_str), Some("600"));
         assert_eq!(process.parent, std::process::id());

@@ -5,7 +5,9 @@
 use agent_deck_watchdog::model::{Delivery, SessionId, Silence};
 
 use super::{DAY, HOUR, Stage};
+use crate::deck::Done;
 use crate::front::{Mood, Plan};
+use crate::sim::Call;
 
 /// Lines that were told of a child.
 fn told_of(stage: &Stage, id: &SessionId) -> Vec<String> {
@@ -33,6 +35,49 @@ fn answered_nudges_stay_bounded() {
     stage.sim().works(&id, 310_000);
     stage.seconds(1000);
     assert_eq!(stage.sends(&id).len(), 4);
+}
+
+/// It says so half a minute before the next question, the call of triage, its handing
+/// over or its stop is due, when its conductor's children were not asked for a while.
+#[test]
+fn who_is_done_is_left_alone_on_every_rung() {
+    for (rung, triage) in [
+        (0, false),
+        (1, false),
+        (2, false),
+        (3, false),
+        (3, true),
+        (4, false),
+    ] {
+        let mut stage = Stage::new();
+        stage.sim().triage.on = triage;
+        stage.sim().checks.ladder.terminate = true;
+        let conductor = stage.session("conductor-ops");
+        let id = stage.child("worker-a");
+        stage.row(&id).parent = conductor.to_string();
+        stage.row(&id).mood = Mood::Echoes;
+        stage.sim().files.autostop.push(id.clone());
+        stage.seconds(600 - 30 + rung * HOUR);
+        let before = stage.play.sim.ledger.clone();
+        let acts = |call: &&Call| ["send", "triage", "stop", "notice"].contains(&call.verb);
+        let acted = before.iter().filter(acts).count() as u64;
+        assert!(acted >= rung, "{rung}: {before:?}");
+        let at = stage.sim().clocks.wall();
+        stage.row(&id).done = Some(Done {
+            at,
+            ok: true,
+            fresh: true,
+        });
+        stage.seconds(2 * HOUR);
+        let after = stage.play.sim.ledger.iter().filter(acts).count() as u64;
+        assert_eq!(
+            after,
+            acted,
+            "rung {rung}, triage {triage}:\n{}",
+            stage.log()
+        );
+        stage.play.promises_were_kept("this scenario");
+    }
 }
 
 #[test]
