@@ -3,6 +3,8 @@
 //!
 //! This file does not know when a child is due, nor what permits to type.
 
+use std::time::Duration;
+
 use crate::capabilities::patrol;
 use crate::clock::Time;
 use crate::guard::{self, Slot};
@@ -20,6 +22,9 @@ use crate::{report, rungs, settle};
 /// What agent-deck refused before it typed is tried again after this many
 /// seconds (ladder T6: 5 min).
 const REFUSED_SECONDS: u64 = 300;
+/// Where the next list is late, so long between two looks for it: a list takes up
+/// to two seconds (contract 14.1).
+const SOON: Duration = Duration::from_secs(2);
 
 /// It is due and must not be typed into: told once.
 pub fn cannot_ask<W: World>(watch: &mut Watch, world: &mut W, row: &Session, why: &str) {
@@ -61,7 +66,7 @@ pub fn ask<W: World>(
 ) -> Option<Time> {
     let poll = watch.rules.poll;
     if !has_its_turn(watch, row) {
-        return Some(world.now().plus(poll));
+        return Some(next_turn(watch, row, world.now()));
     }
     if let Err(why) = second_look(watch, world, row, &[Status::Waiting]) {
         return match why {
@@ -133,6 +138,14 @@ fn has_its_turn(watch: &Watch, row: &Session) -> bool {
     watch.rounds.sends_left > 0 && triaged <= listed
 }
 
+/// When it may have its turn: with the next list, so that who was due before it is
+/// not before it again.
+fn next_turn(watch: &Watch, row: &Session, now: Time) -> Time {
+    let pace = watch.rules.pace.unwrap_or(watch.rules.poll);
+    let listed = watch.deck(&row.profile).map(|deck| deck.listed.plus(pace));
+    listed.max(Some(now.plus(SOON))).unwrap_or(now)
+}
+
 /// It cannot be asked at this moment: tried again soon. Returns when.
 fn later<W: World>(watch: &mut Watch, world: &mut W, row: &Session, why: &str) -> Option<Time> {
     let now = world.now();
@@ -167,6 +180,7 @@ fn answered<W: World>(
         most if count > most => format!("{}{count}, as triage advises)", report::ASKED),
         most => format!("{}{count} of {most})", report::ASKED),
     };
+    watch.state.child(row).retry = None;
     if delivery.may_have_arrived() {
         rungs::happens(watch, world, &row.id, Event::Deed(Deed::Asked));
     }

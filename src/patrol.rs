@@ -67,7 +67,8 @@ fn reading(watch: &Watch, child: &Child) -> (Time, Time) {
 }
 
 /// Reads the pane of the child that has been unread longest, and does what it
-/// needs. False when none is due.
+/// needs. One that agent-deck refused to write to goes by when it is tried again, or
+/// the same ones would take every turn. False when none is due.
 pub fn step<W: World>(watch: &mut Watch, world: &mut W) -> bool {
     if watch.rounds.reads_left == 0 || world.leaving() {
         return false;
@@ -76,7 +77,8 @@ pub fn step<W: World>(watch: &mut Watch, world: &mut W) -> bool {
     let due = watch.state.children.iter().filter_map(|child| {
         let row = waiting_row(watch, child)?;
         let (last, due) = reading(watch, child);
-        (due <= now).then_some(((last, child.since), row))
+        let again = child.retry.map(|retry| retry.until());
+        (due <= now).then_some(((again.unwrap_or(last), child.since), row))
     });
     let Some(row) = due.min_by_key(|(key, _)| *key).map(|(_, row)| row.clone()) else {
         return false;

@@ -95,6 +95,7 @@ pub fn stop_begins(sim: &mut Sim, profile: &Profile, id: &SessionId) {
     let now = sim.clocks.truth;
     let child = sim.checks.recount.child(id);
     let asked = child.map_or(0, |child| child.nudges);
+    let unsure = child.is_some_and(|child| child.unsure);
     let last = child.and_then(|child| child.last);
     let flag = sim.files.autostop.contains(id);
     let facts = [
@@ -103,7 +104,7 @@ pub fn stop_begins(sim: &mut Sim, profile: &Profile, id: &SessionId) {
             "the setting does not allow it",
         ),
         (!flag, "it has no autostop file"),
-        (asked < 3, "before it was asked three times"),
+        (asked < 3 && !unsure, "before it was asked three times"),
         (
             last.is_none_or(|at| now - at < 2 * sim.checks.nudge_dedup),
             "within two steps of the last question",

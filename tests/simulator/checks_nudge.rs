@@ -184,7 +184,9 @@ fn out_of_bounds(sim: &Sim, row: &Row) -> Vec<&'static str> {
             "soon after a refused one",
         ),
         (
-            child.nudges >= EPISODE + u32::from(child.retried) && !checks.unlimited,
+            child.nudges >= EPISODE + u32::from(child.retried)
+                && !checks.unlimited
+                && !child.unsure,
             "too often in one episode",
         ),
         (child.silent.is_some(), "after something went wrong"),

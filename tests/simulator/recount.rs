@@ -42,6 +42,8 @@ pub struct Child {
     pub silent: Option<&'static str>,
     /// How many episodes have ended.
     pub episode: u32,
+    /// It may be another episode already.
+    pub unsure: bool,
     /// When it last said that its work is over.
     over: u64,
     /// The screen before the last message.
@@ -71,6 +73,7 @@ pub struct Recount {
 impl Child {
     fn close(&mut self) {
         self.episode += 1;
+        self.unsure = false;
         self.nudges = 0;
         self.retried = false;
         self.silent = None;
@@ -143,6 +146,7 @@ impl Recount {
                 refused: None,
                 silent: None,
                 episode: 0,
+                unsure: false,
                 over: 0,
                 asked: None,
             });
@@ -271,6 +275,16 @@ impl Recount {
         if let Some(child) = child.filter(|child| child.over < at) {
             child.over = at;
             child.close();
+        }
+    }
+
+    /// Whether it is done cannot be told any more, nor whether its episode is over.
+    pub fn unsure(&mut self, id: &SessionId) {
+        for children in [&mut self.children, &mut self.kept] {
+            if let Some(child) = children.iter_mut().find(|child| child.id == *id) {
+                child.unsure = true;
+                child.episode += 1;
+            }
         }
     }
 

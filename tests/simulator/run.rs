@@ -372,12 +372,23 @@ impl Play {
         }
     }
 
+    /// What is remembered of those children that a broken promise names.
+    fn print_children(&self) {
+        let broken = self.sim.checks.violations.join("\n");
+        for child in self.on_disk()["children"].as_array().into_iter().flatten() {
+            if child["id"].as_str().is_some_and(|id| broken.contains(id)) {
+                println!("{child}");
+            }
+        }
+    }
+
     /// Fails with the history when a promise was broken.
     pub fn promises_were_kept(&self, repeat: &str) {
         if self.sim.checks.violations.is_empty() {
             return;
         }
         self.print_history();
+        self.print_children();
         if let Some(sessions) = self.on_disk()["sessions"].as_object() {
             for (id, memory) in sessions {
                 println!("{id} {} refused: {}", memory["title"], memory["refusal"]);

@@ -357,15 +357,17 @@ impl Sim {
         let ahead = if ms < 0 { ms.unsigned_abs() } else { 0 };
         let until = self.clocks.truth + ahead;
         self.checks.live.disturbed(until);
-        if ms < 0 {
-            self.all_may_be_done();
-        }
+        self.all_may_be_done();
     }
 
-    /// Nobody can tell whether what they said was said before they began.
+    /// Nobody can tell whether what they said was said before they began: they may be
+    /// taken for done, and for new ones later.
     pub fn all_may_be_done(&mut self) {
-        for done in self.rows.iter_mut().filter_map(|row| row.done.as_mut()) {
-            done.fresh = true;
+        for row in &mut self.rows {
+            if let Some(done) = row.done.as_mut() {
+                done.fresh = true;
+                self.checks.recount.unsure(&row.id);
+            }
         }
     }
 

@@ -129,6 +129,7 @@ impl Sim {
         let (checks, now) = (&self.checks, self.clocks.truth);
         let child = checks.recount.child(&case.id);
         let asked = child.map_or(0, |child| child.nudges);
+        let unsure = child.is_some_and(|child| child.unsure);
         let last = child.and_then(|child| child.last);
         let waited = child.map_or(0, |child| child.waited(now));
         let row = self.rows.iter().find(|row| row.id == case.id);
@@ -141,7 +142,7 @@ impl Sim {
             (!self.triage.on, "there is no program"),
             (self.triage.is_open(), "while another one runs"),
             (checks.recount.triages > 0, "a second time in one turn"),
-            (asked < NUDGES, "before it was asked three times"),
+            (asked < NUDGES && !unsure, "before it was asked three times"),
             (
                 last.is_some_and(|at| now - at < checks.nudge_dedup),
                 "soon after a question",

@@ -37,6 +37,30 @@ fn answered_nudges_stay_bounded() {
     assert_eq!(stage.sends(&id).len(), 4);
 }
 
+#[test]
+fn refused_ones_do_not_take_the_turn_of_others() {
+    let mut stage = Stage::new();
+    // As far apart as they are tried again.
+    stage.play.poll = 300_000;
+    stage.play.calm_poll = 300_000;
+    let refused = ["a", "b", "c"].map(|name| stage.child(name));
+    for id in &refused {
+        let why = "failed to initialize storage".to_owned();
+        stage.row(id).plan = Plan::Nothing(Delivery::Refused(why));
+    }
+    stage.seconds(1200);
+    let ids = ["d", "e", "f"].map(|name| stage.child(name));
+    stage.seconds(3 * HOUR);
+    stage.play.promises_were_kept("this scenario");
+    for id in &ids {
+        assert!(stage.sends(id).len() >= 2, "{:?}", stage.sends(id));
+    }
+    // Nor are they forgotten.
+    for id in &refused {
+        assert!(stage.sends(id).len() > 10, "{:?}", stage.sends(id));
+    }
+}
+
 /// It says so half a minute before the next question, the call of triage, its handing
 /// over or its stop is due, when its conductor's children were not asked for a while.
 #[test]
