@@ -280,6 +280,25 @@ fn any_other_end_of_the_script_is_final() {
 }
 
 #[test]
+fn a_script_that_others_may_change_is_not_run() {
+    for (mode, runs) in [(0o720, 0), (0o702, 0), (0o755, 1)] {
+        let deck = with_chat();
+        let script = deck.watchdog_dir().join("escalate.sh");
+        std::fs::set_permissions(&script, PermissionsExt::from_mode(mode)).unwrap();
+        trouble(&deck, "conductor-ops");
+        once(&deck).silent();
+        assert_eq!(told(&deck).len(), runs, "{mode:o}");
+        if runs == 0 {
+            assert_eq!(outcomes(&deck), ["failed"]);
+            assert_eq!(
+                why(&deck),
+                "escalate.sh: not run, since others may change it"
+            );
+        }
+    }
+}
+
+#[test]
 fn a_message_under_way_in_a_crash_is_not_sent_twice() {
     let deck = with_chat();
     deck.trap("escalate.sh")

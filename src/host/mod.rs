@@ -16,6 +16,7 @@
 //! | `flags.rs` | what the user put down as files |
 //! | `logs.rs` | three logs |
 //! | `notify.rs` | the service manager |
+//! | `trust.rs` | whether a program could be changed by others |
 //! | `users.rs` | the user database |
 //! | `whole.rs` | files of the system |
 
@@ -27,6 +28,7 @@ pub mod lock;
 pub mod logs;
 mod nameless;
 pub mod notify;
+pub mod trust;
 pub mod users;
 pub mod wait;
 pub mod whole;

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::host::exec::{self, Call, End, Running};
+use crate::host::trust;
 use crate::model::Level;
 use crate::world::{Channel, Sent};
 
@@ -52,8 +53,13 @@ impl Escalation {
         }
     }
 
-    /// Starts the script.
+    /// Starts the script, unless others could have changed it.
     pub fn start(&mut self, level: Level, message: &str) {
+        if let Some(hands) = trust::other_hands(&self.script) {
+            let why = format!("escalate.sh: not run, since {hands}");
+            self.outcome = Some(Sent::Refused(why));
+            return;
+        }
         let args = [level.word(), message];
         let call = Call {
             program: &self.script,
@@ -69,9 +75,9 @@ impl Escalation {
         }
     }
 
-    /// Whether the script runs.
-    pub fn is_running(&self) -> bool {
-        self.running.is_some()
+    /// Whether a message is under way, or nobody has heard yet what became of it.
+    pub fn is_open(&self) -> bool {
+        self.running.is_some() || self.outcome.is_some()
     }
 
     /// Its outcome, once.

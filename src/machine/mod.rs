@@ -131,7 +131,7 @@ impl Machine {
 
     /// Whether `escalate.sh` is under way.
     pub fn is_telling(&self) -> bool {
-        self.escalation.is_running()
+        self.escalation.is_open()
     }
 
     /// While a triage program runs: how long to wait before looking after it.

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::host::exec::{self, Call, End, Running};
+use crate::host::trust;
 use crate::ladder::triage::{self, Answer, Case, Heard};
 use crate::model::SessionId;
 
@@ -34,8 +35,8 @@ impl Triage {
         }
     }
 
-    /// Starts the program on the text of a child's screen. What does not start
-    /// has answered.
+    /// Starts the program on the text of a child's screen, unless others could have
+    /// changed it. What does not start has answered.
     pub fn start(&mut self, case: &Case, text: &str) {
         let waited = case.waited.as_secs().to_string();
         let nudges = case.nudges.to_string();
@@ -48,6 +49,9 @@ impl Triage {
             ("AGENT_DECK_TRIAGE_NUDGES", &nudges),
         ];
         let program = self.program.clone().unwrap_or_default();
+        if trust::other_hands(&program).is_some() {
+            return self.answers(case, triage::fallback("others may change it: not run"));
+        }
         let call = Call {
             program: &program,
             args: &[],
@@ -58,14 +62,17 @@ impl Triage {
         };
         match exec::start_with(&call, text.as_bytes()) {
             Ok(running) => self.running = Some((running, case.id.clone())),
-            Err(why) => {
-                self.heard = Some(Heard {
-                    id: case.id.clone(),
-                    answer: meaning(&End::from(why)),
-                    took: Duration::ZERO,
-                });
-            }
+            Err(why) => self.answers(case, meaning(&End::from(why))),
         }
+    }
+
+    /// It answers at once.
+    fn answers(&mut self, case: &Case, answer: Answer) {
+        self.heard = Some(Heard {
+            id: case.id.clone(),
+            answer,
+            took: Duration::ZERO,
+        });
     }
 
     /// While an answer is to come: how long to wait at most before looking again.

@@ -114,6 +114,21 @@ fn what_cannot_be_run_is_more_time() {
 }
 
 #[test]
+fn what_others_may_change_is_not_run() {
+    let scratch = Scratch::new();
+    let trace = scratch.join("trace");
+    let program = script(
+        &scratch,
+        &format!("touch '{}'; echo retry", trace.display()),
+    );
+    std::fs::set_permissions(&program, PermissionsExt::from_mode(0o722)).unwrap();
+    let heard = asked(&program, LONG, "x");
+    let why = "others may change it: not run";
+    assert_eq!(heard.answer, triage::fallback(why));
+    assert!(!trace.exists());
+}
+
+#[test]
 fn it_reads_the_screen_to_its_end_or_not_at_all() {
     let scratch = Scratch::new();
     let copy = scratch.join("copy");

@@ -16,7 +16,7 @@ use crate::commands::paper::Light;
 use crate::deck::telegram;
 use crate::host::exec::{Call, USUAL_PLACES};
 use crate::host::folder::read_small;
-use crate::host::users::me;
+use crate::host::trust::{self, Hands};
 use crate::json::Value;
 use crate::machine::bin::{is_program, on_path};
 use crate::machine::escalation::{DEADLINE, TRY_AGAIN};
@@ -100,26 +100,30 @@ pub(super) fn is_sound(case: &Case, check: &'static str, program: &Path, light: 
         case.found.say(check, light, sentence, mend);
         false
     };
-    match fs::metadata(program) {
-        Ok(there) if there.is_file() => match there.uid() {
-            owner if ![0, me()].contains(&owner) => say(
-                format_args!("{shown} belongs to user {owner}, who decides what it does"),
-                format_args!("sudo chown \"$(id -u)\" {name}"),
-            ),
-            _ if there.mode() & 0o022 != 0 => say(
-                format_args!("others may change {shown}, which the watchdog runs"),
-                format_args!("chmod go-w {name}"),
-            ),
-            _ if !is_program(program) => say(
-                format_args!("{shown} is not executable"),
-                format_args!("chmod 700 {name}"),
-            ),
-            _ => true,
-        },
-        Ok(_) | Err(_) => say(
+    if !program.is_file() {
+        return say(
             format_args!("{shown} is no file"),
             format_args!("mv {name} {name}.old"),
+        );
+    }
+    match trust::other_hands(program) {
+        Some(Hands::Owner(owner)) => say(
+            format_args!("{shown} belongs to user {owner}, who decides what it does: not run"),
+            format_args!("sudo chown \"$(id -u)\" {name}"),
         ),
+        Some(Hands::Others) => say(
+            format_args!("others may change {shown}: not run"),
+            format_args!("chmod go-w {name}"),
+        ),
+        Some(Hands::Folder(folder)) => say(
+            format_args!("others may put another one in the place of {shown}: not run"),
+            format_args!("chmod o-w {}", quoted(&folder)),
+        ),
+        None if !is_program(program) => say(
+            format_args!("{shown} is not executable"),
+            format_args!("chmod 700 {name}"),
+        ),
+        None => true,
     }
 }
 
