@@ -8,10 +8,12 @@ use no_unwind as _;
 
 use agent_deck_watchdog::cli::{self, Command, Exit};
 use agent_deck_watchdog::config::Settings;
+use agent_deck_watchdog::host::dumps;
 use agent_deck_watchdog::machine::{eprintln_quietly, println_quietly};
 use agent_deck_watchdog::{commands, daemon};
 
 fn main() -> ExitCode {
+    dumps::none_after_a_panic();
     let exit = match cli::parse(std::env::args_os().skip(1)) {
         Ok(Command::Help(text)) => print(text.trim_end()),
         Ok(Command::Version) => print(cli::VERSION),

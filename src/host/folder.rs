@@ -153,11 +153,21 @@ fn write_new(path: &Path, bytes: &[u8], durable: bool) -> io::Result<()> {
         .mode(FILE_MODE)
         .custom_flags(OFlags::NOFOLLOW.bits().cast_signed())
         .open(path)?;
+    keep_our_rights(&file)?;
     file.write_all(bytes)?;
     if durable {
         file.sync_all()?;
     }
     Ok(())
+}
+
+/// Whatever the umask took away: what is ours is read and written again.
+fn keep_our_rights(file: &File) -> io::Result<()> {
+    let mode = file.metadata()?.mode();
+    if mode & FILE_MODE == FILE_MODE {
+        return Ok(());
+    }
+    file.set_permissions(Permissions::from_mode(mode & 0o777 | FILE_MODE))
 }
 
 /// Reads a plain file of ours with at most `max` bytes.
@@ -191,14 +201,15 @@ pub fn open_read(path: &Path) -> io::Result<File> {
 /// # Errors
 /// Names the path; for whatever is not a plain file of ours with one name.
 pub fn open_append(path: &Path) -> io::Result<File> {
-    open_checked(
-        path,
-        OpenOptions::new()
-            .read(true)
-            .append(true)
-            .create(true)
-            .mode(FILE_MODE),
-    )
+    let mut how = OpenOptions::new();
+    how.append(true);
+    open_or_make(path, &mut how)
+}
+
+fn open_or_make(path: &Path, how: &mut OpenOptions) -> io::Result<File> {
+    let file = open_checked(path, how.read(true).create(true).mode(FILE_MODE))?;
+    keep_our_rights(&file).map_err(|e| named(path, &e))?;
+    Ok(file)
 }
 
 /// Opens for reading and writing in place, made with 0600 when missing.
@@ -207,12 +218,8 @@ pub fn open_append(path: &Path) -> io::Result<File> {
 /// As [`open_append`].
 pub fn open_in_place(path: &Path) -> io::Result<File> {
     let mut how = OpenOptions::new();
-    how.read(true)
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .mode(FILE_MODE);
-    open_checked(path, &mut how)
+    how.write(true).truncate(false);
+    open_or_make(path, &mut how)
 }
 
 /// Sets the modification time to the present. Follows no link.

@@ -9,6 +9,7 @@
 //! | `folder_watch.rs` | inotify (Linux) |
 //! | `process_watch.rs` | pidfds (Linux) |
 //! | `no_watch.rs` | both, on systems that have neither |
+//! | `dumps.rs` | no core file after a panic |
 //! | `exec.rs` | a program with a deadline and bounded output |
 //! | `nameless.rs` | files that only a program and we can find |
 //! | `folder.rs` | our folder, whole files, careful opening |
@@ -20,6 +21,7 @@
 //! | `users.rs` | the user database |
 //! | `whole.rs` | files of the system |
 
+pub mod dumps;
 pub mod exec;
 pub mod flags;
 pub mod folder;
