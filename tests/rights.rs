@@ -3,30 +3,22 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod common;
+#[path = "common/past.rs"]
+mod past;
 mod scene;
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Output;
 
 use common::Deck;
+use past::through_shell;
 use scene::with_agents;
 
 /// The program, started by a shell with this umask.
 fn under(deck: &Deck, umask: &str, args: &[&str]) -> Output {
-    let plain = deck.watchdog(args);
-    let set = |(key, value): (&std::ffi::OsStr, Option<&std::ffi::OsStr>)| {
-        Some((key.to_owned(), value?.to_owned()))
-    };
-    Command::new("/bin/sh")
-        .args(["-c", &format!("umask {umask} && exec \"$0\" \"$@\"")])
-        .arg(plain.get_program())
-        .args(plain.get_args())
-        .env_clear()
-        .envs(plain.get_envs().filter_map(set))
-        .current_dir(deck.home())
-        .output()
-        .unwrap()
+    let script = format!("umask {umask} && exec \"$0\" \"$@\"");
+    through_shell(deck, &script, args).output().unwrap()
 }
 
 /// All that lies below a folder, and the folder.
