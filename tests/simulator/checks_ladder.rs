@@ -21,6 +21,9 @@ const NOTICE_INTERVAL: u64 = 5 * MINUTE - 1000;
 /// Rungs that nobody reaches from a decision or a limit (I9).
 const UPPER: [Rung; 3] = [Rung::Triage, Rung::HandedOver, Rung::Stopping];
 
+/// Kind, child or parent, and of which episode or batch.
+type Line = (String, String, u32);
+
 /// What was seen so far.
 #[derive(Default)]
 pub struct Ladder {
@@ -32,9 +35,10 @@ pub struct Ladder {
     acted: BTreeSet<SessionId>,
     /// When each parent was last written to, true time.
     told: BTreeMap<SessionId, u64>,
-    /// What parents were told in a line: kind, child or parent, and of which
-    /// episode or batch.
-    lines: BTreeSet<(String, String, u32)>,
+    /// What parents were told in a line.
+    lines: BTreeSet<Line>,
+    /// Those of the last line.
+    last: Vec<Line>,
     /// Stops that were begun: child and episode.
     stops: BTreeSet<(SessionId, u32)>,
     /// Lists that came since the turn began.
@@ -50,6 +54,13 @@ impl Ladder {
     /// The memory is lost, and with it which batches there were.
     pub fn lost(&mut self) {
         self.lines.retain(|(kind, ..)| kind != "batch");
+    }
+
+    /// agent-deck refused the last line before anything was typed.
+    pub fn not_told(&mut self) {
+        for line in self.last.drain(..) {
+            self.lines.remove(&line);
+        }
     }
 
     /// A good list came.
@@ -141,6 +152,7 @@ pub fn notice_begins(sim: &mut Sim, id: &SessionId, line: &str) {
     if queue.is_empty() && sim.faults.unsaved <= now {
         broken(sim, &format!("tells {id} what is not written down: {line}"));
     }
+    sim.checks.ladder.last.clear();
     for (kind, child, batch) in queue {
         let episode = match SessionId::parse(&child) {
             Some(child) => episode(sim, &child),
@@ -153,6 +165,7 @@ pub fn notice_begins(sim: &mut Sim, id: &SessionId, line: &str) {
             child
         };
         let key = (kind.clone(), about.clone(), episode);
+        sim.checks.ladder.last.push(key.clone());
         if !sim.checks.ladder.lines.insert(key) && once {
             let text = format!("tells {id} of {about} twice in episode {episode}: {kind}");
             broken(sim, &text);

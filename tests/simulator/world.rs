@@ -201,11 +201,11 @@ impl World for Sim {
 
     fn begin_notice(&mut self, permit: NoticePermit, line: &str) -> Result<ProcessMark, String> {
         let id = permit.id().clone();
-        checks_nudge::notice_begins(self, permit.profile(), &id, line);
         self.advance(1);
         if self.faults.no_start > self.truth() {
             return Err("no such file".to_owned());
         }
+        checks_nudge::notice_begins(self, permit.profile(), &id, line);
         self.call("notice", id.as_str());
         let pid = self.send(&id, true);
         self.waited_for = Some(pid);
@@ -223,6 +223,9 @@ impl World for Sim {
             self.advance(50);
             if let Some(answer) = self.deliveries.remove(&pid) {
                 self.tell_history(format!("it answers {answer:?}"));
+                if matches!(answer, Delivery::Refused(_)) {
+                    self.checks.ladder.not_told();
+                }
                 if let Some(id) = id {
                     let now = self.clocks.truth;
                     self.checks.recount.answered(&id, &answer, now);
