@@ -109,16 +109,20 @@ fn ask_about<W: World>(watch: &mut Watch, world: &mut W, id: &SessionId) -> bool
 fn still_due(watch: &Watch, id: &SessionId, now: Time) -> Option<Session> {
     let row = watch.row(id).filter(|row| row.status == Status::Waiting)?;
     let child = watch.state.known_child(id)?;
-    let rung = matches!(child.rung, Rung::Nudged | Rung::Triage);
     let free = patrol::limit(row).is_none() && !child.triage_open;
     // It may have had its turn to come when its screen changed.
     let waited = child.since.map_or(Duration::ZERO, |since| now.since(since));
     let still = child.waits && waited > watch.rules.threshold;
-    let ripe = still && rung && free && watch.state.is_listed(&row.profile);
     let around = watch.surroundings();
     let verdict = guard::nudge_verdict(&watch.state, &around, row, now);
-    let held = verdict.refusals().any(|no| HOLDS.contains(&no.rule));
-    (ripe && !held).then(|| row.clone())
+    let refuses = |rule: Rule| verdict.refusals().any(|no| no.rule == rule);
+    // Or it is in another episode by now.
+    let step = watch.rules.limits.nudge_dedup;
+    let spent = refuses(Rule::Nudges) && !refuses(Rule::NudgeDedup);
+    let dwelt = child.triaged.is_none_or(|at| now.since(at) >= step);
+    let rung = child.rung == Rung::Nudged && spent || child.rung == Rung::Triage && dwelt;
+    let ripe = still && rung && free && watch.state.is_listed(&row.profile);
+    (ripe && !HOLDS.into_iter().any(refuses)).then(|| row.clone())
 }
 
 fn case(child: &Child, row: &Session, now: Time) -> Case {

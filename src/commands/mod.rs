@@ -19,6 +19,7 @@ use std::time::SystemTime;
 use crate::cli::{Ask, Exit, When};
 use crate::clock::wall_of;
 use crate::config::{Environment, Settings};
+use crate::host::logs::plain_json;
 use crate::json::Value;
 use crate::machine::eprintln_quietly;
 use desk::Desk;
@@ -79,7 +80,7 @@ pub fn run(ask: &Ask, json: bool, environment: Environment) -> Exit {
     let mut written = Ok(());
     let done = answer(ask, environment, &mut |report| {
         let text = if json {
-            format!("{:#}\n", report.json())
+            plain_json(&format!("{:#}\n", report.json()))
         } else {
             report.text(&Paper::of_stdout(environment))
         };

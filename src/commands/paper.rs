@@ -116,12 +116,18 @@ pub fn cell(text: &str, width: usize) -> String {
 
 /// The text, fit to be shown, in at most `width` columns: cut with `…`.
 pub fn short(text: &str, width: usize) -> String {
-    let mut text = escape(text);
-    if columns(&text) > width {
-        while columns(&text) + 1 > width && text.pop().is_some() {}
-        text.push('…');
+    let text = escape(text);
+    if columns(&text) <= width {
+        return text;
     }
-    text
+    let mut column = 1;
+    let fits = |c: &char| {
+        column += columns_of(*c);
+        column <= width
+    };
+    let mut shown: String = text.chars().take_while(fits).collect();
+    shown.push('…');
+    shown
 }
 
 /// Columns that a terminal gives to a text.

@@ -2,8 +2,9 @@
 //!
 //! One write per line, bounded, without a character that could be taken for
 //! another line or for a command to a terminal. A failing log never stops
-//! anything: what is lost is counted, and said once. This file does not know
-//! what is worth a line.
+//! anything: what could not be written is kept for a while and written later, what
+//! is lost is counted, and both are said once. This file does not know what is
+//! worth a line.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -27,6 +28,9 @@ const TEXT_MAX: usize = 512;
 
 /// Entries that are kept of each list in a JSON object that is too long.
 const LIST_MAX: usize = 16;
+
+/// Bytes of lines that could not be written and are kept: some dozen.
+const KEPT_MAX: usize = 16 * LINE_MAX;
 
 /// Stands where something was left out.
 const CUT: &str = "[cut]";
@@ -99,7 +103,9 @@ impl Logs {
 struct Log {
     path: PathBuf,
     file: Option<File>,
-    /// Why the last line was lost; `None` when it was written.
+    /// Lines that could not be written yet, oldest first, each with its end.
+    kept: String,
+    /// Why the last line was not written; `None` when it was.
     failure: Option<String>,
     /// Lines lost since this was last told.
     lost: u64,
@@ -112,20 +118,34 @@ impl Log {
         Log {
             path,
             file: None,
+            kept: String::new(),
             failure: None,
             lost: 0,
             told: None,
         }
     }
 
-    /// Appends one line.
+    /// Appends one line, after those that are still to be written.
     fn write(&mut self, line: &str) {
-        match self.try_write(line) {
-            Ok(()) => self.failure = None,
-            Err(e) => {
+        if self.kept.len() + line.len() < KEPT_MAX {
+            self.kept.push_str(line);
+            self.kept.push('\n');
+        } else {
+            self.lost = self.lost.saturating_add(1);
+        }
+        self.catch_up();
+    }
+
+    /// Writes the lines that are still to be written.
+    fn catch_up(&mut self) {
+        while let Some(end) = self.kept.find('\n') {
+            let line = self.kept[..=end].to_owned();
+            if let Err(e) = self.try_write(&line) {
                 self.failure = Some(e.to_string());
-                self.lost = self.lost.saturating_add(1);
+                return;
             }
+            self.failure = None;
+            self.kept.drain(..=end);
         }
     }
 
@@ -133,12 +153,11 @@ impl Log {
         let name = self.path.display().to_string();
         let named = |e: io::Error| io::Error::new(e.kind(), format!("{name}: {e}"));
         let mut file = self.opened()?;
-        let mut bytes = Vec::with_capacity(line.len() + 2);
+        let mut bytes = Vec::with_capacity(line.len() + 1);
         if lacks_end(file).map_err(named)? {
             bytes.push(b'\n');
         }
         bytes.extend_from_slice(line.as_bytes());
-        bytes.push(b'\n');
         let written = file.write(&bytes).map_err(named)?;
         if written < bytes.len() {
             return Err(io::Error::other(format!(
@@ -173,6 +192,7 @@ impl Log {
 
     /// What is to be told, once.
     fn news(&mut self) -> Option<String> {
+        self.catch_up();
         let name = self
             .path
             .file_name()
@@ -257,11 +277,15 @@ fn json_object(object: &Map) -> String {
     json(&Value::Object(object.clone()))
 }
 
+fn json(value: &Value) -> String {
+    plain_json(&value.to_string())
+}
+
 /// JSON in which invisible characters are written as `\u....`. They can only
 /// stand inside texts, where that means the same.
-fn json(value: &Value) -> String {
-    let mut text = String::new();
-    for c in value.to_string().chars() {
+pub fn plain_json(json: &str) -> String {
+    let mut text = String::with_capacity(json.len());
+    for c in json.chars() {
         match is_hidden(c) || c == '\u{7f}' {
             true => text.push_str(&format!("\\u{:04x}", u32::from(c))),
             false => text.push(c),
@@ -318,7 +342,7 @@ pub fn escape(text: &str) -> String {
 
 /// C1 controls, direction marks and line separators beyond ASCII.
 fn is_hidden(c: char) -> bool {
-    matches!(c, '\u{80}'..='\u{9f}' | '\u{61c}' | '\u{200e}' | '\u{200f}'
+    matches!(c, '\u{80}'..='\u{9f}' | '\u{61c}' | '\u{200b}' | '\u{200e}' | '\u{200f}'
         | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
 }
 

@@ -181,9 +181,40 @@ fn trouble_is_told_once_when_it_begins_and_once_when_it_ends() {
     logs.restart(AT, Map::new());
     let news = logs.trouble().unwrap();
     assert!(
-        news.contains("watchdog.log can be written again, lines lost: 3"),
+        news.contains("watchdog.log can be written again, lines lost: 0"),
         "{news}"
     );
     assert!(news.contains("restart.log cannot be written") && news.contains("is a folder"));
     assert_eq!(logs.trouble(), None);
+    // What could not be written stands there now, in its order.
+    let text = fs::read_to_string(folder.join("watchdog.log")).unwrap();
+    let said = text.lines().map(|line| line.rsplit(' ').next().unwrap());
+    assert_eq!(
+        said.collect::<Vec<_>>(),
+        ["lost", "lost", "lost", "written"]
+    );
+    fs::remove_dir(folder.join("restart.log")).unwrap();
+    let news = logs.trouble().unwrap();
+    assert!(news.contains("restart.log can be written again"), "{news}");
+    let text = fs::read_to_string(folder.join("restart.log")).unwrap();
+    assert_eq!(text.lines().count(), 1);
+}
+
+#[test]
+fn what_is_kept_is_bounded_and_what_is_lost_is_counted() {
+    let scratch = Scratch::new();
+    let folder = scratch.join("watchdog");
+    let mut logs = Logs::new(&folder);
+    let most = KEPT_MAX / 1000;
+    for _ in 0..most + 50 {
+        note(&mut logs, &"x".repeat(1000));
+    }
+    assert!(logs.trouble().unwrap().contains("cannot be written"));
+    fs::create_dir(&folder).unwrap();
+    let news = logs.trouble().unwrap();
+    let text = fs::read_to_string(folder.join("watchdog.log")).unwrap();
+    let kept = text.lines().count();
+    assert!(kept > most * 9 / 10 && text.len() <= KEPT_MAX, "{kept}");
+    let lost = format!("lines lost: {}", most + 50 - kept);
+    assert!(news.ends_with(&lost), "{news}, {lost}");
 }

@@ -95,8 +95,9 @@ pub struct Agent {
 /// A word of a child about its work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Done {
-    /// Wall time.
+    /// Wall time, and true time.
     pub at: u64,
+    pub truth: u64,
     /// It is done; else it failed.
     pub ok: bool,
     /// Nobody has seen it begin anything since.

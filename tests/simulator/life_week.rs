@@ -93,6 +93,7 @@ fn over(sim: &mut Sim, id: &SessionId, ends: u64, answered: u64) {
             let at = sim.clocks.wall();
             sim.row(id).done = Some(Done {
                 at,
+                truth: sim.clocks.truth,
                 ok: ends != 3,
                 fresh: true,
             });

@@ -44,6 +44,9 @@ pub struct Child {
     pub episode: u32,
     /// It may be another episode already.
     pub unsure: bool,
+    /// It worked at the last list, and was first seen to.
+    runs: bool,
+    ran: u64,
     /// When it last said that its work is over.
     over: u64,
     /// The screen before the last message.
@@ -89,6 +92,11 @@ impl Child {
     /// A good list has it so.
     fn listed(&mut self, row: &Session, now: u64) {
         self.missing = None;
+        let runs = row.status == Status::Running;
+        if runs && !std::mem::replace(&mut self.runs, runs) {
+            self.ran = now;
+        }
+        self.runs = runs;
         let child = !row.parent.is_empty() && !row.archived && !row.is_conductor_like();
         if row.status == Status::Waiting && child {
             self.recovering = None;
@@ -147,6 +155,8 @@ impl Recount {
                 silent: None,
                 episode: 0,
                 unsure: false,
+                runs: false,
+                ran: 0,
                 over: 0,
                 asked: None,
             });
@@ -183,6 +193,7 @@ impl Recount {
             for child in self.children.iter_mut().filter(|c| c.profile == *profile) {
                 child.since += gap;
                 child.unread = child.unread.map(|at| at + gap);
+                child.recovering = child.recovering.map(|at| at + gap);
             }
         }
         for row in rows.iter().filter(|row| !row.parent.is_empty()) {
@@ -272,7 +283,7 @@ impl Recount {
     /// It says that its work is over, which is news once.
     pub fn completed(&mut self, id: &SessionId, at: u64) {
         let child = self.children.iter_mut().find(|child| child.id == *id);
-        if let Some(child) = child.filter(|child| child.over < at) {
+        if let Some(child) = child.filter(|child| child.over < at && child.ran <= at) {
             child.over = at;
             child.close();
         }

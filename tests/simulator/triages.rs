@@ -11,6 +11,7 @@ use agent_deck_watchdog::model::{Pane, SessionId};
 
 use crate::checks::{self, broken};
 use crate::checks_ladder;
+use crate::checks_nudge::SLACK;
 use crate::disk::Written;
 use crate::sim::Sim;
 use crate::views::Crash;
@@ -147,7 +148,10 @@ impl Sim {
                 last.is_some_and(|at| now - at < checks.nudge_dedup),
                 "soon after a question",
             ),
-            (waited < checks.threshold, "before it has waited so long"),
+            (
+                waited + SLACK + checks.poll < checks.threshold,
+                "before it has waited so long",
+            ),
             (
                 row.is_none_or(|row| row.archived || row.parent.is_empty()),
                 "it is no child",

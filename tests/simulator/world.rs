@@ -141,10 +141,13 @@ impl World for Sim {
         let children = self.rows.iter().filter(|row| row.parent == parent.as_str());
         let said: Vec<Completion> = children
             .filter_map(|row| {
-                let Done { at, ok, .. } = row.done?;
-                self.checks.recount.completed(&row.id, at);
+                let Done { at, truth, ok, .. } = row.done?;
                 // Whole seconds are written (contract 5.5b).
                 let at = self.clocks.line_of_wall(at / 1000 * 1000);
+                // What lies ahead proves nothing.
+                if at <= self.clocks.now() {
+                    self.checks.recount.completed(&row.id, truth);
+                }
                 let id = row.id.clone();
                 Some(Completion { id, ok, at })
             })

@@ -87,8 +87,10 @@ fn who_is_done_is_left_alone_on_every_rung() {
         let acted = before.iter().filter(acts).count() as u64;
         assert!(acted >= rung, "{rung}: {before:?}");
         let at = stage.sim().clocks.wall();
+        let truth = stage.sim().truth();
         stage.row(&id).done = Some(Done {
             at,
+            truth,
             ok: true,
             fresh: true,
         });

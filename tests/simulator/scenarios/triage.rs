@@ -56,6 +56,26 @@ fn handed_over(stage: &Stage) -> Vec<String> {
 
 /// T11: without a program the owner hears of it instead.
 #[test]
+fn whoever_queues_for_triage_and_begins_anew_has_lost_its_turn() {
+    let mut stage = advised(Advice::Extend);
+    stage.sim().triage.takes = 60_000;
+    let ids = ["a", "b"].map(|title| mute(&mut stage, title));
+    until_asked(&mut stage);
+    stage.seconds(30);
+    let (asked, queued) = match triages(&stage, &ids[0]) {
+        1 => (&ids[0], &ids[1]),
+        _ => (&ids[1], &ids[0]),
+    };
+    assert_eq!(triages(&stage, queued), 0);
+    // It works for longer than an episode outlasts, and waits anew.
+    stage.sim().works(queued, 400_000);
+    stage.seconds(400 + 2 * HOUR);
+    assert!(triages(&stage, asked) >= 2);
+    assert_eq!(triages(&stage, queued), 0, "{}", stage.log());
+    stage.play.promises_were_kept("this scenario");
+}
+
+#[test]
 fn triage_off_by_default() {
     let mut stage = Stage::new();
     let id = mute(&mut stage, "worker-a");
