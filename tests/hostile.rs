@@ -191,10 +191,10 @@ fn only_full_ids_are_acted_upon() {
 /// Answers that are bombs, or no text at all.
 #[test]
 fn answers_that_are_none_change_nothing() {
-    let deep = "[".repeat(200_000);
-    let nested = format!("{}{}", "{\"a\":".repeat(50_000), "1");
-    let wide = format!("[{}]", vec!["{}"; 100_000].join(","));
-    let huge = format!("[{{\"id\":\"{}\"}}]", "9".repeat(4 << 20));
+    let deep = "[".repeat(50_000);
+    let nested = format!("{}{}", "{\"a\":".repeat(20_000), "1");
+    let wide = format!("[{}]", vec!["{}"; 20_000].join(","));
+    let huge = format!("[{{\"id\":\"{}\"}}]", "9".repeat(1 << 20));
     let answers: [&[u8]; 8] = [
         deep.as_bytes(),
         nested.as_bytes(),

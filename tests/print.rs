@@ -214,6 +214,7 @@ fn the_unit_keeps_its_promises() {
     for line in [
         "Type=notify",
         "WatchdogSec=120",
+        "WatchdogSignal=SIGKILL",
         "Restart=always",
         "RestartPreventExitStatus=2 4",
         "StartLimitIntervalSec=0",
@@ -233,6 +234,7 @@ fn the_unit_keeps_its_promises() {
         "Type",
         "NotifyAccess",
         "WatchdogSec",
+        "WatchdogSignal",
         "TimeoutStartSec",
         "Restart",
         "RestartSec",

@@ -7,6 +7,10 @@ use crate::clock::Time;
 use crate::json::Value;
 use crate::model::{ById, NoAnswer, Profile, Session, SessionId, Status, Substate};
 
+/// Characters of a title or group that are kept: it stands in the memory, in each
+/// line about its session, and in what the commands print.
+const NAME_MAX: usize = 1000;
+
 /// A good list.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Listed {
@@ -53,12 +57,21 @@ fn rows_of(rows: Vec<Value>, profile: &Profile) -> Listed {
     listed
 }
 
+/// A name that people gave, as far as anybody reads it.
+fn name(row: &Object, key: &str) -> String {
+    let mut name = text(row, key);
+    if let Some((end, _)) = name.char_indices().nth(NAME_MAX) {
+        name.truncate(end);
+    }
+    name
+}
+
 fn session(row: &Object, profile: &Profile) -> Option<Session> {
     Some(Session {
         id: SessionId::parse(row.get("id")?.as_str()?)?,
         profile: profile.clone(),
-        title: text(row, "title"),
-        group: text(row, "group"),
+        title: name(row, "title"),
+        group: name(row, "group"),
         tool: text(row, "tool"),
         command: text(row, "command"),
         status: Status::from_word(&text(row, "status")),
@@ -280,6 +293,16 @@ mod tests {
         let listed = read(rows, "p").unwrap();
         assert_eq!((listed.sessions.len(), listed.unreadable), (1, 0));
         assert_eq!(listed.sessions[0].title, "first");
+    }
+
+    #[test]
+    fn names_are_bounded() {
+        let long = "\u{1f600}".repeat(NAME_MAX + 1);
+        let rows = format!("[{{\"id\":\"a-1\",\"title\":\"{long}\",\"group\":\"{long}\"}}]");
+        let listed = read(rows.as_bytes(), "default").unwrap().sessions;
+        for name in [&listed[0].title, &listed[0].group] {
+            assert_eq!(name.chars().count(), NAME_MAX);
+        }
     }
 
     #[test]
