@@ -21,10 +21,16 @@ SHARE = $(DESTDIR)$(PREFIX)/share
 # falls away too: 40 % smaller in all. Functions with much on their stack stay apart: what
 # lies far up in a large frame is reached by longer instructions.
 NO_UNWIND := target/no-unwind/$(STATIC_TARGET)/libno_unwind.rlib
-STATIC_FLAGS ?= -C linker=rust-lld -C link-arg=--icf=all -C link-arg=-zpack-relative-relocs \
+# Where it was built is nobody's business, and makes no difference.
+REMAP := --remap-path-prefix=$(CURDIR)=. --remap-path-prefix=$(or $(CARGO_HOME),$(HOME)/.cargo)=cargo
+STATIC_FLAGS ?= $(REMAP) -C linker=rust-lld -C link-arg=--icf=all -C link-arg=-zpack-relative-relocs \
     -C force-unwind-tables=no -C link-arg=--no-eh-frame-hdr -C link-arg=-Tcontrib/no-unwind/tables.ld \
     --cfg no_unwind --extern no_unwind=$(NO_UNWIND) --cfg sha2_backend="soft" --cfg sha2_backend_soft="compact" \
     -C llvm-args=--inline-max-stacksize=256 -C llvm-args=-inlinehint-threshold=10 -C link-arg=-O2
+
+# What `make dist` packs, and for which machines.
+VERSION := $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml)
+DIST_TARGETS ?= x86_64-unknown-linux-musl aarch64-unknown-linux-musl
 
 # Weeks that `make soak` simulates, and how many before it remembers how far it is.
 SOAK_WEEKS ?= 5000
@@ -35,7 +41,7 @@ export RUST_TEST_THREADS ?= 6
 
 # A shell without a login has not read rustup's setting.
 export PATH := $(PATH):$(HOME)/.cargo/bin
-.PHONY: all help demo picture test check soak static bench install uninstall clean cargo
+.PHONY: all help demo picture test check soak static dist bench install uninstall clean cargo
 
 all: cargo
 	$(CARGO) build --release --locked
@@ -48,6 +54,7 @@ help:
 	@echo 'make check      format, lints and all tests'
 	@echo 'make soak       $(SOAK_WEEKS) simulated weeks of forty children each, for hours; goes on where it was interrupted'
 	@echo 'make static     static binary: $(STATIC)'
+	@echo 'make dist       archives of it for $(DIST_TARGETS), in dist/'
 	@echo 'make bench      what it costs, and how fast it is, as one table (the static binary, if built)'
 	@echo '                BENCH_DEATHS=20 dies more often, BENCH_OTHER=command measures another one beside it,'
 	@echo '                AGENT_DECK_E2E_BIN=path measures on that agent-deck too'
@@ -93,10 +100,18 @@ static: cargo
 	    exit 1; \
 	fi
 	@mkdir -p '$(dir $(NO_UNWIND))'
-	rustc --edition 2024 --crate-type rlib --crate-name no_unwind --target '$(STATIC_TARGET)' \
+	rustc --edition 2024 --crate-type rlib --crate-name no_unwind --target '$(STATIC_TARGET)' $(REMAP) \
 	    -C panic=abort -C opt-level=s -o '$(NO_UNWIND)' contrib/no-unwind/lib.rs
 	RUSTFLAGS='$(STATIC_FLAGS)' $(CARGO) build --release --locked --target '$(STATIC_TARGET)'
 	contrib/check-static '$(STATIC)' '$(STATIC_MAX_BYTES)'
+
+dist: cargo
+	@rm -rf dist
+	@for target in $(DIST_TARGETS); do \
+	    $(MAKE) --no-print-directory static STATIC_TARGET="$$target" && \
+	    contrib/dist "target/$$target/release/$(NAME)" "$(NAME)-$(VERSION)-$$target" || exit 1; \
+	done
+	@cd dist && sha256sum *.tar.gz >SHA256SUMS && cat SHA256SUMS
 
 # One table on stdout; BENCH_SECONDS, BENCH_DEATHS, BENCH_OTHER and AGENT_DECK_E2E_BIN are in
 # tests/bench/bench.rs. The static binary is measured if there is one, brought up to date.
